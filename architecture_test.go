@@ -1,4 +1,4 @@
-// Package main_test holds what is true of the repository as a whole.
+// Package main_test tests rules for the repository as a whole.
 package main_test
 
 import (
@@ -21,7 +21,8 @@ import (
 
 const module = "github.com/agentless-fleet/terraform-provider-fleet"
 
-// rule is what a package of internal/, with the folders below it, may import. It may always import itself.
+// rule lists what a package of internal/, with the folders below it, may import. It may always
+// import itself.
 type rule struct {
 	code  []string // packages, from its code
 	tests []string // packages, from its tests as well
@@ -32,12 +33,13 @@ type rule struct {
 	pure bool
 }
 
-// architecture is what DESIGN.md shows. What it does not name may not be imported.
+// architecture returns the table that DESIGN.md shows. An import that it does not list is not
+// allowed.
 func architecture() map[string]rule {
 	core := []string{"wellknown", "fetch", "retry", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
-	// Nothing is mocked that can be run, so tests above the core use real servers.
+	// Tests mock nothing that can be run, so tests above the core use real servers.
 	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "sandboxed"})
 	foreign := []string{"Kubernetes", "go-git"}
 
@@ -61,10 +63,10 @@ func architecture() map[string]rule {
 		"deploy":   {code: core, tests: realThings, testsUse: foreign, pure: true},
 		"source":   {code: core, tests: realThings, testsUse: foreign, pure: true},
 		"protocol": {code: []string{"diff", "fetch"}, uses: []string{"Terraform"}},
-		// Any provider could use it, so it imports nothing of this one.
+		// Any provider could use this package, so it imports nothing of this provider.
 		"framework": {uses: []string{"Terraform"}},
 
-		// It gets warnings as plain values, so it needs no report.
+		// The package gets warnings as plain values, so it needs no report.
 		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 
 		"command":   {code: []string{"diff"}},
@@ -109,8 +111,8 @@ func architecture() map[string]rule {
 	}
 }
 
-// libraries maps import path prefixes to the library; the longest prefix wins, and
-// "" is free for every package.
+// libraries maps import path prefixes to the library. The longest prefix applies. Every package may
+// import paths whose library is "".
 func libraries() map[string]string {
 	return map[string]string{
 		"github.com/hashicorp/terraform-": "Terraform",
@@ -127,7 +129,7 @@ func libraries() map[string]string {
 	}
 }
 
-// pkg is what `go list -json` says about a package.
+// pkg is the output of `go list -json` for a package.
 type pkg struct {
 	ImportPath   string
 	Imports      []string
@@ -143,8 +145,8 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// Foreign templates run in workers. Only package sandboxed can run them, and only main
-// starts it. What bench writes its report with is its own, and testenv renders a file of Fleet's.
+// Foreign templates run in workers. Only package sandboxed can run them, and only main starts it.
+// The templates of bench are its own, and testenv renders a file of Fleet's.
 func TestTemplatesRunInWorkers(t *testing.T) {
 	t.Parallel()
 
@@ -289,8 +291,8 @@ func listPackages(t *testing.T) []pkg {
 	}
 }
 
-// readSources looks at all Go files. go test does not repeat a test that passed unless a file changes that
-// the test itself has looked at, and go list is another process.
+// readSources reads all Go files. go test repeats a passed test only if a file changes that the
+// test itself has read, and go list is another process.
 func readSources(t *testing.T) {
 	t.Helper()
 
@@ -372,8 +374,9 @@ func (r rule) testViolations(name, short string, imports []string) []string {
 	return found
 }
 
-// reaches follows libraries from a package's imports and reports the first way to each library.
-// It does not enter our own packages, which are checked by themselves, nor libraries that are free for all.
+// reaches follows libraries from a package's imports and reports the first way to each library. It
+// does not enter our own packages, which are checked separately, nor libraries that every package
+// may import.
 func reaches(short string, start []string, imports map[string][]string) []string {
 	ways := make(map[string]string)
 	seen := make(map[string]bool)
@@ -411,7 +414,7 @@ func reaches(short string, start []string, imports map[string][]string) []string
 }
 
 // packageOf names the top folder of one of our packages: the folder below internal/, "main" for the
-// root, "examples" for what is below examples/, and "./path" for anything else, which no rule names.
+// root, "examples" below examples/. For any other folder it returns "./path", which no rule names.
 // own is false for other modules.
 func packageOf(path string) (name string, own bool) {
 	if path == module {
@@ -434,14 +437,14 @@ func packageOf(path string) (name string, own bool) {
 	return name, true
 }
 
-// libraryOf is "" for an import that everybody may have.
+// libraryOf returns the library of an import path, "" if every package may import it.
 func libraryOf(path string) string {
 	l, _ := library(path)
 
 	return l
 }
 
-// library returns the library of an import path, and whether the table names it.
+// library returns the library of an import path, and reports whether the table names it.
 func library(path string) (name string, named bool) {
 	longest := -1
 	for prefix, l := range libraries() {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// unrecovered are the functions that start a goroutine, or fill a once or a singleflight,
-// without status.Recover where they do it. Each has the reason why no panic passes there.
+// unrecovered returns the functions that start a goroutine, or fill a once or a singleflight,
+// without a call of status.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
 	return map[string]string{
 		"deploy.extendDeadline": "it waits and cancels",
@@ -38,11 +38,11 @@ func unrecovered() map[string]string {
 	}
 }
 
-// A panic below one deployment's work costs that deployment. One in a goroutine that nobody
-// recovers ends the provider, and with it the work on all clusters.
+// A panic in the work of one deployment fails that deployment only. A panic in a goroutine without
+// recovery ends the provider, and with it the work on all clusters.
 func TestGoroutinesRecover(t *testing.T) {
 	t.Parallel()
-	// What runs in another process, or is no part of the provider.
+	// These packages run in another process, or are not part of the provider.
 	elsewhere := map[string]bool{
 		"sandboxed": true, "bench": true, "testenv": true, "gittest": true, "charttest": true, "sopstest": true,
 		"faulttest": true, "conformance": true, "fleetfields": true, "policyexamples": true, "tools": true,
@@ -91,8 +91,8 @@ func TestGoroutinesRecover(t *testing.T) {
 	}
 }
 
-// startsOf are the statements and calls that run a function where no caller recovers for it,
-// or where a panic leaves a once half filled.
+// startsOf returns the statements and calls that run a function without a caller that recovers for
+// it. It also returns those in which a panic leaves a once half filled.
 func startsOf(declaration ast.Decl) []ast.Node {
 	var starts []ast.Node
 	ast.Inspect(declaration, func(node ast.Node) bool {
@@ -110,7 +110,7 @@ func startsOf(declaration ast.Decl) []ast.Node {
 			case "Do":
 				from, _ := called.X.(*ast.Ident)
 				_, ok := node.Args[len(node.Args)-1].(*ast.FuncLit)
-				if ok && (from == nil || from.Name != "retry") { // retry.Do calls where it is called.
+				if ok && (from == nil || from.Name != "retry") { // retry.Do calls the function in the goroutine of its caller.
 					starts = append(starts, node)
 				}
 			}
@@ -120,8 +120,8 @@ func startsOf(declaration ast.Decl) []ast.Node {
 	return starts
 }
 
-// recovers reports whether a call of the status package stands between the start and the
-// work: status.Recover is deferred, or status.Recovering runs the rest.
+// recovers reports whether a call of the status package is between the start and the work:
+// status.Recover is deferred, or status.Recovering runs the rest.
 func recovers(start ast.Node) bool {
 	found := false
 	ast.Inspect(start, func(node ast.Node) bool {

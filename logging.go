@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// frameworkLevel is what tells the plugin framework from which level on it logs.
+// frameworkLevel is the environment variable with the log level of the plugin framework.
 const frameworkLevel = "TF_LOG_SDK_FRAMEWORK"
 
-// spareLogging keeps the plugin framework from logging what nobody asked for. It logs a
-// line or more for each value of a plan, whether Terraform throws it away or not, and
-// looks for its logger in a context that has grown with each value before
-// (internal/fwserver, MarkComputedNilsAsUnknown and NullifyWriteOnlyAttributes of 1.19):
-// time with the square of the values, which was most of a plan of 4000 deployments.
+// spareLogging turns off debug logs of the plugin framework that the user has not requested. The
+// framework logs a line or more for each value of a plan, even if Terraform discards the line. For
+// each line it looks up its logger in a context that grows with each value (internal/fwserver,
+// MarkComputedNilsAsUnknown and NullifyWriteOnlyAttributes of 1.19). So the time grows with the
+// square of the values, which was most of the time of a plan of 4000 deployments.
 func spareLogging() error {
 	if os.Getenv(frameworkLevel) != "" {
 		return nil

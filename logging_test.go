@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Not parallel: the environment is that of the process.
+// Not parallel: the environment belongs to the whole process.
 func TestSpareLogging(t *testing.T) {
 	tests := map[string]struct {
 		set  map[string]string

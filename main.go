@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
-// address is where Terraform finds the provider.
+// address is the address of the provider for Terraform.
 const address = "registry.terraform.io/agentless-fleet/fleet"
 
 // version is set by the release build.
@@ -48,7 +48,7 @@ func serve(debug bool) error {
 		parent := os.Getppid()
 		go func() {
 			orphaned(parent)
-			_ = cleanup.Run() // Nobody is left to be told.
+			_ = cleanup.Run() // Terraform no longer runs, so the error cannot be reported.
 			os.Exit(1)
 		}()
 	}

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// share of the memory of the machine, or of the container, is the provider's.
-	// Terraform itself takes another part, because it keeps plan and state several times.
+	// share is the provider's share of the memory of the machine, or of the container. Terraform
+	// itself needs another part, because it stores plan and state several times.
 	share = 0.5
 	// least is the limit on a small machine, in bytes. With less, the garbage collector
 	// would run all the time.
 	least = 192 << 20
-	// slack is the garbage that may accumulate however small the heap is, in bytes. Plans
-	// and applies of a few clusters use some 10 MB, and collecting after each 10 MB took a
-	// sixth of their time. plenty is the garbage from which on a large heap is collected
-	// after half of its size instead of its whole size. ample is the memory limit from
-	// which on all of this is so.
+	// slack is the garbage that may accumulate even with a small heap, in bytes. Plans and applies
+	// of a few clusters use some 10 MB, and a collection after each 10 MB took a sixth of their
+	// time. The garbage may be as large as the heap and slack together, up to plenty. If half of
+	// the heap is more than plenty, the garbage may be as large as that. This applies from a memory
+	// limit of ample on.
 	slack  = 16 << 20
 	plenty = 64 << 20
 	ample  = 512 << 20
-	// smallest is the heap in use that the percentage is computed for at least, in bytes.
+	// smallest is the smallest heap in use for which the percentage is computed, in bytes.
 	smallest = 4 << 20
 	// gcCheck is how often the percentage is adjusted to the heap.
 	gcCheck = 25 * time.Millisecond
 )
 
-// limitMemory sets the memory limit. It reports whether the percentage of garbage is to be
-// adjusted to the heap: GOMEMLIMIT and GOGC have precedence, and with little memory every
-// collection counts. Their meaning is described in https://go.dev/doc/gc-guide#GOGC.
+// limitMemory sets the memory limit. It reports whether the percentage of garbage must be adjusted
+// to the heap. GOMEMLIMIT and GOGC take precedence, and with little memory every collection counts.
+// Their meaning is described in https://go.dev/doc/gc-guide#GOGC.
 func limitMemory() (adjusts bool) {
 	// Without information about the memory there is no limit.
 	_, _ = memlimit.Set(
@@ -62,7 +62,7 @@ func adjusted(current int) int {
 	return wanted
 }
 
-// gcPercent is the percentage of garbage for a heap with so many bytes in use.
+// gcPercent returns the percentage of garbage for a heap with this number of bytes in use.
 func gcPercent(live float64) int {
 	live = max(live, smallest)
 	garbage := max(live/2, min(live+slack, plenty))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Not parallel: the limit is that of the process.
+// Not parallel: the limit applies to the whole process.
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
@@ -19,7 +19,7 @@ func TestLimitMemory(t *testing.T) {
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		t.Errorf("GOMEMLIMIT is set, and the limit was made %d", limit)
 	}
-	if err := os.Unsetenv("GOMEMLIMIT"); err != nil { // Setenv undoes it.
+	if err := os.Unsetenv("GOMEMLIMIT"); err != nil { // t.Setenv restores it.
 		t.Fatal(err)
 	}
 	limitMemory()
@@ -52,7 +52,7 @@ func TestGCPercent(t *testing.T) {
 func TestThePercentageIsAdjustedWhereMemoryIsAmple(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	t.Setenv("GOMEMLIMIT", "of the test") // It is set below.
+	t.Setenv("GOMEMLIMIT", "of the test") // The limit is set below.
 	for _, test := range []struct {
 		name  string
 		limit int64
@@ -72,7 +72,7 @@ func TestThePercentageIsAdjustedWhereMemoryIsAmple(t *testing.T) {
 	}
 }
 
-// Not parallel: the percentage is that of the process.
+// Not parallel: the percentage applies to the whole process.
 func TestCollectorIsAdjustedToTheHeap(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// orphanCheck is how often a provider looks whether its Terraform is still there.
+// orphanCheck is how often a provider checks whether its Terraform still runs.
 const orphanCheck = 250 * time.Millisecond
 
-// orphaned returns when the process that started this one has died. Nothing else
-// tells a provider so: it would wait for requests for ever, and what it is at
-// would get in the way of the next run, while nobody is left to save the result.
-// Where the system gives an orphan no new parent, it never returns.
+// orphaned returns when the parent process has exited. A provider gets no other sign of that: it
+// would wait for requests forever. Its unfinished work would disturb the next run, and no Terraform
+// would save the result. On a system that gives an orphan no new parent, orphaned never returns.
 func orphaned(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(orphanCheck)

@@ -18,7 +18,7 @@ const clusterCount = 3
 // clusterNames are the names of the clusters in the configuration.
 func clusterNames() []string { return []string{"dev", "main", "edge"} }
 
-// clusters come up and go down.
+// clusters can be started and stopped.
 type clusters interface {
 	up(ctx context.Context, work string) (kubeconfig string, contexts []string, err error)
 	down(ctx context.Context) error
@@ -60,7 +60,7 @@ func (c *localClusters) down(ctx context.Context) error {
 	return c.env.Stop(ctx)
 }
 
-// kindClusters are made by kind, which must be installed.
+// kindClusters are created by kind, which must be installed.
 type kindClusters struct{ made []string }
 
 func (c *kindClusters) up(ctx context.Context, work string) (string, []string, error) {
@@ -94,7 +94,7 @@ func kind(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// contextClusters are those of KUBECONFIG. They stay when the demo ends.
+// contextClusters are the clusters of KUBECONFIG. They stay when the demo ends.
 type contextClusters struct{}
 
 func (contextClusters) up(context.Context, string) (string, []string, error) {

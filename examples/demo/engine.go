@@ -13,7 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// engineKind are the clusters of a real Rancher Fleet, which then is the engine of the provider.
+// engineKind selects the clusters of a real Rancher Fleet, which is then the engine of the
+// provider.
 const engineKind = "fleet"
 
 // engineClusters are local control planes with Fleet's controllers and agents.
@@ -44,7 +45,7 @@ func (c *engineClusters) down(ctx context.Context) error {
 	return c.fleet.Stop(ctx)
 }
 
-// engineOf is nil for clusters without Fleet.
+// engineOf returns nil for clusters without Fleet.
 func engineOf(c clusters) *engineClusters {
 	engine, _ := c.(*engineClusters)
 	return engine

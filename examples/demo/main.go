@@ -1,6 +1,6 @@
-// The demo command delivers a git repository to three real clusters with the
-// real Terraform CLI, changes it, moves a cluster out, removes everything, and
-// checks each step. Its exit status says whether all of it was so.
+// The demo command delivers a git repository to three real clusters with the real Terraform CLI.
+// Then it changes the repository, moves a cluster out, removes everything, and checks each step.
+// Its exit status is 0 if every check succeeded.
 //
 //	go run ./examples/demo            # local control planes, no Docker
 //	go run ./examples/demo kind       # three kind clusters
@@ -64,7 +64,7 @@ func run(ctx context.Context, kind string) (err error) {
 	}
 	say("Bringing up three Kubernetes clusters (%s).", kind)
 	kubeconfig, contexts, err := clusters.up(ctx, work)
-	// Clusters come down whatever happens, also after Ctrl-C.
+	// Clusters are always stopped, also after Ctrl-C.
 	defer func() { err = errors.Join(err, clusters.down(context.WithoutCancel(ctx)), os.RemoveAll(work)) }()
 	if err != nil {
 		return fmt.Errorf("bringing up clusters: %w", err)
@@ -77,7 +77,7 @@ func run(ctx context.Context, kind string) (err error) {
 	return story.tell(ctx)
 }
 
-// say tells the reader what happens now.
+// say prints what happens next.
 func say(format string, args ...any) {
 	fmt.Printf("\n\033[1m==> "+format+"\033[0m\n", args...)
 }

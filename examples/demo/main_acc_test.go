@@ -7,8 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The demo is what a newcomer runs first, so it is tested as it is. It needs the
-// provider in ./bin.
+// A new user runs the demo first, so it is tested unchanged. The test needs the provider in ./bin.
 func TestAccDemo(t *testing.T) {
 	testenv.Require(t)
 	t.Chdir("../..")
@@ -17,7 +16,7 @@ func TestAccDemo(t *testing.T) {
 	}
 }
 
-// The same story with a real Fleet as engine. Its name keeps it out of what runs once more under
+// The same demo with a real Fleet as engine. Its name excludes the test from the second run under
 // OpenTofu in every change.
 func TestAccEngineDemo(t *testing.T) {
 	testenv.Require(t)

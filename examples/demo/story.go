@@ -23,16 +23,16 @@ import (
 // reportDir is where the reports of plans are written.
 const reportDir = ".build/demo"
 
-// namespace is where the demo's bundles go.
+// namespace is the namespace of the demo's bundles.
 const namespace = "fleet-demo"
 
 // story is the demo: a git server, three clusters and Terraform.
 type story struct {
 	git       *gittest.Server
 	terraform *terraform
-	// clients are by the name a cluster has in the configuration.
+	// clients are by the name of the cluster in the configuration.
 	clients map[string]kubernetes.Interface
-	// content is what the repository holds.
+	// content is the content of the repository, by file.
 	content map[string]string
 	// engine is nil if the provider itself connects to the clusters.
 	engine *engineClusters
@@ -196,7 +196,7 @@ func (s *story) planAndApply(ctx context.Context, file string, maxLines int, wan
 	return s.terraform.show(ctx, "apply", file)
 }
 
-// planWithReport plans and leaves a report of the plan, which stays after the demo.
+// planWithReport plans, and writes a report of the plan that stays after the demo.
 func (s *story) planWithReport(ctx context.Context, file string) (lines int, err error) {
 	report, err := filepath.Abs(filepath.Join(reportDir, strings.TrimSuffix(file, ".tfplan")+".html"))
 	if err != nil {
@@ -235,8 +235,8 @@ func (s *story) expectEmptyPlan(ctx context.Context) error {
 // has removed. An apply does not wait for that.
 const forgetTime = time.Minute
 
-// expectReleases checks the Helm releases of a cluster, and with none of them
-// that no object is left either.
+// expectReleases checks the Helm releases of a cluster. If none are wanted, it also checks that no
+// object is left.
 func (s *story) expectReleases(ctx context.Context, cluster string, want []string) error {
 	var names []string
 	var err error

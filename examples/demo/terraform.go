@@ -25,7 +25,7 @@ type terraform struct {
 	env []string
 }
 
-// newTerraform takes the provider block from a folder.
+// newTerraform reads the provider block from a folder.
 func newTerraform(ctx context.Context, work, provider string) (*terraform, error) {
 	cli, err := testenv.TerraformCLI(ctx, func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) })
 	if err != nil {
@@ -38,7 +38,7 @@ func newTerraform(ctx context.Context, work, provider string) (*terraform, error
 	if _, err := os.Stat(filepath.Join(bin, "terraform-provider-fleet")); err != nil {
 		return nil, fmt.Errorf("the provider is not built (make build): %w", err)
 	}
-	// Terraform and OpenTofu look for the provider under different hosts.
+	// Terraform and OpenTofu use different hosts in the address of the provider.
 	config := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n    %q = %q\n  }\n  direct {}\n}\n",
 		"registry.terraform.io/agentless-fleet/fleet", bin, "registry.opentofu.org/agentless-fleet/fleet", bin)
 	configPath := filepath.Join(work, "terraformrc")
@@ -62,7 +62,7 @@ func newTerraform(ctx context.Context, work, provider string) (*terraform, error
 	return &terraform{cli: cli, dir: dir, env: env}, nil
 }
 
-// vars hands a variable to every further run.
+// vars sets variables for every further run.
 func (t *terraform) vars(values map[string]any) error {
 	for name, value := range values {
 		encoded, err := json.Marshal(value)
@@ -78,12 +78,12 @@ func (t *terraform) vars(values map[string]any) error {
 	return nil
 }
 
-// show runs a command whose output the reader sees.
+// show runs a command and shows its output to the reader.
 func (t *terraform) show(ctx context.Context, args ...string) error {
 	return t.showTo(ctx, os.Stdout, args...)
 }
 
-// plan saves a plan, which the reader sees, and counts its lines.
+// plan saves a plan, shows it to the reader, and counts its lines.
 func (t *terraform) plan(ctx context.Context, file string) (lines int, err error) {
 	var output bytes.Buffer
 	if err := t.showTo(ctx, io.MultiWriter(os.Stdout, &output), "plan", "-no-color", "-out="+file); err != nil {
@@ -95,7 +95,7 @@ func (t *terraform) plan(ctx context.Context, file string) (lines int, err error
 	return strings.Count(strings.Trim(text, "\n─ "), "\n") + 1, nil
 }
 
-// sourceLines are where Terraform quotes the configuration that a warning is about.
+// sourceLines are the lines in which Terraform quotes the configuration that a warning is about.
 var sourceLines = regexp.MustCompile(`(?m)^ +on (main|provider)\.tf line \d+, in .*\n +\d+: .*\n`)
 
 func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string) error {
@@ -109,7 +109,7 @@ func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string
 	return nil
 }
 
-// emptyPlan says whether a plan has nothing to do.
+// emptyPlan reports whether a plan has no changes.
 func (t *terraform) emptyPlan(ctx context.Context) (bool, error) {
 	err := t.show(ctx, "plan", "-detailed-exitcode")
 	var exit *exec.ExitError
@@ -167,7 +167,7 @@ func (t *terraform) changes(ctx context.Context, file string) ([]string, error) 
 	return lines, nil
 }
 
-// indented moves lines to the right, so that they can be told from the story.
+// indented indents lines, to distinguish them from the messages of the demo.
 type indented struct{ to io.Writer }
 
 func (w indented) Write(text []byte) (int, error) {

@@ -2,17 +2,17 @@ package main
 
 import "fmt"
 
-// An askedRow lays something that is asked of this provider beside what was measured.
+// An askedRow compares a requirement on this provider with the measured value.
 type askedRow struct{ What, Limit, Measured, Floor, Verdict string }
 
 const notMeasured = "not measured"
 
-// askedSection is what the page says about promises.
+// askedSection returns the section of the page about requirements.
 func askedSection(contest contestResult, scale scaleResult, engine engineResult) (string, error) {
 	return fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale, engine)})
 }
 
-// asked are the promises on speed and size, row by row.
+// asked returns the requirements on speed and size, row by row.
 func asked(contest contestResult, scale scaleResult, engine engineResult) []askedRow {
 	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
 	const peer = "helm-provider"
@@ -67,7 +67,7 @@ const (
 	growthLimit = 5
 )
 
-// askMemory is about the most memory with twenty clusters, over all steps.
+// askMemory returns the row for the peak memory with twenty clusters, over all steps.
 func (r scaleResult) askMemory() askedRow {
 	const twenty = 20
 	row := askedRow{What: "memory of the provider, 20 clusters", Limit: "≤ 200 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
@@ -83,7 +83,7 @@ func (r scaleResult) askMemory() askedRow {
 	return row
 }
 
-// askGrowth is about the steepest growth of memory among the steps.
+// askGrowth returns the row for the steepest growth of memory among the steps.
 func (r scaleResult) askGrowth() askedRow {
 	row := askedRow{What: "memory for each further cluster", Limit: "≤ 5 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	steepest, found := 0.0, false
@@ -98,7 +98,7 @@ func (r scaleResult) askGrowth() askedRow {
 	return row
 }
 
-// askProcesses is about the number of processes of the provider.
+// askProcesses returns the row for the number of processes of the provider.
 func (r scaleResult) askProcesses() askedRow {
 	row := askedRow{What: "processes of the provider at once", Limit: "1", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	most := 0

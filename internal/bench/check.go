@@ -22,7 +22,7 @@ const (
 	settleInterval = 100 * time.Millisecond
 )
 
-// An outsider looks at clusters directly, past every contender and proxy.
+// A clusterClient reads clusters directly, without a contender or a proxy.
 type clusterClient struct {
 	contexts []string
 	clients  map[string]kubernetes.Interface
@@ -42,8 +42,9 @@ func newClusterClient(kubeconfig string, contexts []string) (clusterClient, erro
 	return o, nil
 }
 
-// check says what the clusters do not hold although a step is over. What was waited for must be there
-// at once, everything else must come to pass, so that no step begins amid the work of the one before.
+// check returns an error if the clusters do not have the right content after a step. What the step
+// waited for must exist at once. The rest must exist within settleTimeout, so that no step begins
+// during the work of the step before.
 func (o clusterClient) check(ctx context.Context, t task, s step, waited bool) error {
 	if waited {
 		if err := o.compare(ctx, t, s, clusterContent.expectRunning, clusterContent.expectNothing); err != nil {
@@ -61,7 +62,8 @@ func (o clusterClient) check(ctx context.Context, t task, s step, waited bool) e
 	return nil
 }
 
-// compare holds every cluster against what it should have after a step: something or nothing.
+// compare compares the content of every cluster with the expected content after a step: something
+// or nothing.
 func (o clusterClient) compare(ctx context.Context, t task, s step, something func(clusterContent, work, string) error, nothing func(clusterContent) error) error {
 	targets := s.targets(o.contexts)
 	var group errgroup.Group
@@ -85,7 +87,7 @@ func (o clusterClient) compare(ctx context.Context, t task, s step, something fu
 	return group.Wait()
 }
 
-// clusterContent is what a namespace holds of the work.
+// clusterContent is the part of the work in a namespace.
 type clusterContent struct {
 	deployments []appsv1.Deployment
 	configMaps  []corev1.ConfigMap
@@ -142,7 +144,7 @@ func read(ctx context.Context, client kubernetes.Interface, namespace string) (c
 
 func (h clusterContent) objects() int { return len(h.deployments) + len(h.configMaps) + h.others }
 
-// expectWritten is about what was written.
+// expectWritten checks the objects and records that were written.
 func (h clusterContent) expectWritten(w work, value string) error {
 	if got, want := h.objects(), w.Releases*w.Objects; got != want {
 		return fmt.Errorf("%d objects instead of %d", got, want)
@@ -163,8 +165,8 @@ func (h clusterContent) expectWritten(w work, value string) error {
 	return nil
 }
 
-// expectRunning is about a ready pod of what was written for each release. More cannot be asked of all
-// who wait: Helm does not wait until the old pods are gone.
+// expectRunning checks that each release has a ready pod of what was written. Not every contender
+// that waits achieves more: Helm does not wait until the old pods are removed.
 func (h clusterContent) expectRunning(w work, value string) error {
 	if err := h.expectWritten(w, value); err != nil {
 		return err
@@ -190,7 +192,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// expectSettled is about what was written and all that clusters make of it.
+// expectSettled checks what was written, and that all Deployments are rolled out.
 func (h clusterContent) expectSettled(w work, value string) error {
 	if err := h.expectWritten(w, value); err != nil {
 		return err
@@ -210,7 +212,7 @@ func (h clusterContent) expectNothing() error {
 	return nil
 }
 
-// expectNoPods is about what was removed and all that clusters make of that.
+// expectNoPods checks that everything was removed, with all pods.
 func (h clusterContent) expectNoPods() error {
 	if err := h.expectNothing(); err != nil {
 		return err
@@ -221,7 +223,7 @@ func (h clusterContent) expectNoPods() error {
 	return nil
 }
 
-// clear deletes namespaces, by cluster, and waits until they are gone.
+// clear deletes namespaces, by cluster, and waits until they no longer exist.
 func (o clusterClient) clear(ctx context.Context, namespaces map[string][]string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range o.contexts {

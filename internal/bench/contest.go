@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A contest lets contenders do the same, one after the other, several times.
+// A contest runs the same steps with several contenders, one after the other, several times.
 type contest struct {
 	settings contestSettings
 	dir      string
@@ -25,7 +25,7 @@ type contest struct {
 	result     contestResult
 }
 
-// contestSettings are what the user chooses.
+// contestSettings are the user's settings.
 type contestSettings struct {
 	rounds     int
 	works      []work
@@ -33,7 +33,8 @@ type contestSettings struct {
 	contenders []string
 	raw        string // path of the results
 	command    string
-	// budget is after how much time no further round of a cell begins. The first one always does.
+	// budget is the time after which no further round of a cell begins. The first round always
+	// begins.
 	budget time.Duration
 }
 
@@ -43,7 +44,7 @@ func allContenders() []string {
 }
 
 func runContest(ctx context.Context, settings contestSettings) (result contestResult, err error) {
-	here := thisMachine(ctx) // Before the clusters keep it busy.
+	here := thisMachine(ctx) // Before the clusters load the machine.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return contestResult{}, fmt.Errorf("making a folder to work in: %w", err)
@@ -81,7 +82,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 	return c.result, err
 }
 
-// invite makes the contenders that were chosen, and answers their versions.
+// invite creates the contenders that were chosen, and returns their versions.
 func (c *contest) invite(ctx context.Context, cli string) (map[string]string, error) {
 	versions := map[string]string{}
 	bin, err := filepath.Abs("bin")
@@ -129,7 +130,7 @@ func (c *contest) invite(ctx context.Context, cli string) (map[string]string, er
 	return versions, nil
 }
 
-// hold holds the contest.
+// hold runs the contest.
 func (c *contest) hold(ctx context.Context) error {
 	for _, w := range c.settings.works {
 		for _, n := range c.networks {
@@ -165,7 +166,7 @@ func (c *contest) holdCell(ctx context.Context, n *network, in cell) (err error)
 			if err := c.turn(ctx, n, in, round, k, namespace); err != nil {
 				return fmt.Errorf("%s, %s, round %d, %s: %w", in.Work, in.Network, round+1, k.name(), err)
 			}
-			// What was measured is kept whatever comes.
+			// Save each result at once: a later failure then loses nothing.
 			if err := save(c.settings.raw, c.result); err != nil {
 				return err
 			}
@@ -181,21 +182,22 @@ func waiting(wait bool) string {
 	return " without waiting"
 }
 
-// takePart are the contenders of a cell in the order of a round: another one begins each time.
+// takePart returns the contenders of a cell in the order of a round: each round begins with another
+// contender.
 func (c *contest) takePart(in cell, round int) []contender {
 	var part []contender
 	for i := range c.contenders {
 		k := c.contenders[(i+round)%len(c.contenders)]
 		if f, ok := k.(floor); ok && f.seen && !in.Wait {
-			continue // It is about waiting.
+			continue // This contender only measures waiting.
 		}
 		part = append(part, k)
 	}
 	return part
 }
 
-// turn is one contender's way through all steps. It leaves a namespace with nothing of the work in it,
-// which nobody notices; to wait until it is gone would take longer than some turns.
+// turn runs one contender through all steps. It leaves an empty namespace, which disturbs no later
+// turn. Waiting until the namespace no longer exists would take longer than some turns.
 func (c *contest) turn(ctx context.Context, n *network, in cell, round int, k contender, namespace string) (err error) {
 	t := task{
 		work: in.Work, wait: in.Wait, namespace: namespace, kubeconfig: n.kubeconfig, contexts: c.env.Contexts(),
@@ -228,7 +230,7 @@ func (c *contest) turn(ctx context.Context, n *network, in cell, round int, k co
 	return nil
 }
 
-// known are names among those of all contenders.
+// known returns an error if a name is not the name of a contender.
 func known(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(allContenders(), name) {

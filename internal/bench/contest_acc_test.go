@@ -11,7 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The floor is this program in another process, so the test's own has to be able to be it.
+// The floor is this program in another process, so the test binary must be able to run as the
+// floor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "floor" {
 		main()
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// One release is taken through all steps. It needs the provider in ./bin.
+// One release runs through all steps. The test needs the provider in ./bin.
 func TestAccContest(t *testing.T) {
 	testenv.Require(t)
 	testenv.RequireSoak(t)
@@ -46,7 +47,7 @@ func TestAccContest(t *testing.T) {
 	if diff := cmp.Diff(map[string][]step{"fleet": timedSteps(), "floor": writes, "floor-ready": writes}, measured); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	// 4 objects, namespace and record on each cluster.
+	// 4 objects, a namespace and a record on each cluster.
 	const writesOfInstall = 6 * clusterCount
 	for _, one := range result.Samples {
 		if one.Contender == "floor" && one.Step == install && one.Requests["create"] != writesOfInstall {
@@ -55,7 +56,7 @@ func TestAccContest(t *testing.T) {
 	}
 }
 
-// One bundle grows over the control planes.
+// One bundle is deployed to a growing number of clusters.
 func TestAccScale(t *testing.T) {
 	testenv.Require(t)
 	testenv.RequireSoak(t)

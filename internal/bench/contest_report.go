@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// contestSection is what the page says about a contest.
+// contestSection returns the section of the page about a contest.
 func contestSection(r contestResult) (string, error) {
 	type part struct{ Title, Times, Resources, Requests string }
 	var parts []part
@@ -27,7 +27,7 @@ func plural(count int, noun string) string {
 	return fmt.Sprintf("%d %ss", count, noun)
 }
 
-// times are seconds and ratios, by step and contender.
+// times returns seconds and ratios, by step and contender.
 func (r contestResult) times(in cell) table {
 	contenders := r.contenders(in)
 	t := table{head: titles("seconds", contenders)}
@@ -43,7 +43,7 @@ func (r contestResult) times(in cell) table {
 	return t
 }
 
-// timeText is a median with its range, and the ratio to this provider's median.
+// timeText returns a median with its range, and the ratio to this provider's median.
 func timeText(took spread, there bool, own float64) string {
 	if !there {
 		return "–"
@@ -55,7 +55,7 @@ func timeText(took spread, there bool, own float64) string {
 	return text
 }
 
-// resources are CPU seconds and memory, by step and contender.
+// resources returns CPU seconds and memory, by step and contender.
 func (r contestResult) resources(in cell) table {
 	contenders := r.contenders(in)
 	t := table{head: titles("CPU seconds, peak MB", contenders)}
@@ -84,7 +84,8 @@ func (r contestResult) resourceText(in cell, contender string, s step) string {
 	return text
 }
 
-// requests are those to each cluster, by contender and step; "" where nobody counted.
+// requests returns the requests to each cluster, by contender and step; "" if they were not
+// counted.
 func (r contestResult) requests(in cell) string {
 	verbs := r.verbs(in)
 	if len(verbs) == 0 {
@@ -108,7 +109,7 @@ func (r contestResult) requests(in cell) string {
 	return t.String()
 }
 
-// perCluster shares requests out among the clusters.
+// perCluster returns the average number of requests for each cluster.
 func perCluster(count int) float64 { return float64(count) / clusterCount }
 
 func sum(requests map[string]int) int {
@@ -126,7 +127,7 @@ func countText(count float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", count), ".0")
 }
 
-// String is a sentence or two on the circumstances of a run.
+// String describes the circumstances of a run in a sentence or two.
 func (r run) String() string {
 	var versions []string
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {

@@ -65,7 +65,7 @@ func TestTakePart(t *testing.T) {
 	}
 }
 
-// All contenders bring every step to the same clusters.
+// All contenders deploy every step to the same clusters.
 func TestHelmCommands(t *testing.T) {
 	t.Parallel()
 	in := task{work: work{Releases: 2, Objects: 4}, wait: true, dir: t.TempDir(), namespace: "n", kubeconfig: "k", contexts: []string{"c1", "c2", "c3"}}
@@ -125,7 +125,7 @@ func TestTerraformTargets(t *testing.T) {
 	}
 }
 
-// What the floor writes is what the charts of the others become.
+// The floor writes the objects that the charts of the others render.
 func TestWrites(t *testing.T) {
 	t.Parallel()
 	in := task{work: work{Releases: 2, Objects: 5}, namespace: "n", dir: t.TempDir()}
@@ -189,7 +189,7 @@ func TestHelmProviderConfiguration(t *testing.T) {
 	}
 }
 
-// The template's only call is the value, so Helm and the floor make the same of it.
+// The template's only call is the value, so Helm and the floor render the same.
 func TestRender(t *testing.T) {
 	t.Parallel()
 	if left := render(work{Releases: 1, Objects: 5}.template("app-01"), "two"); strings.Contains(left, "{{") || strings.Count(left, `"two"`) != 3 {

@@ -31,7 +31,7 @@ func engineCommand(ctx context.Context, args []string) error {
 	return report(*out)
 }
 
-// engineRun is the provider with a real Fleet that has more and more simulated clusters.
+// engineRun measures the provider with a real Fleet and a growing number of simulated clusters.
 type engineRun struct {
 	settings  scaleSettings
 	dir       string
@@ -41,7 +41,7 @@ type engineRun struct {
 }
 
 func runEngine(ctx context.Context, settings scaleSettings) (err error) {
-	here := thisMachine(ctx) // Before the clusters keep it busy.
+	here := thisMachine(ctx) // Before the clusters load the machine.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return fmt.Errorf("making a folder to work in: %w", err)
@@ -65,7 +65,7 @@ func runEngine(ctx context.Context, settings scaleSettings) (err error) {
 	return nil
 }
 
-// describe is done once, with the first Fleet that runs.
+// describe describes the run once, with the first Fleet that runs.
 func (r *engineRun) describe(ctx context.Context, fleet *testenv.Fleet) (err error) {
 	if r.result.Run.Date != "" {
 		return nil
@@ -78,7 +78,7 @@ func (r *engineRun) describe(ctx context.Context, fleet *testenv.Fleet) (err err
 	return err
 }
 
-// grow goes through all steps with so many clusters, in a Fleet of their own.
+// grow runs all steps with this number of clusters, in a Fleet of their own.
 func (r *engineRun) grow(ctx context.Context, count int) (err error) {
 	fleet, err := testenv.StartFleet(ctx, testenv.FleetOptions{Log: progress})
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *engineRun) grow(ctx context.Context, count int) (err error) {
 	return measured.all(ctx)
 }
 
-// simulatedClusters differ in a label, which is in the values of each.
+// simulatedClusters returns clusters that differ in a label, which is in the values of each.
 func simulatedClusters(count int) []testenv.FleetCluster {
 	all := make([]testenv.FleetCluster, count)
 	for i := range all {
@@ -130,7 +130,7 @@ type engineSteps struct {
 	simulation *testenv.Simulation
 	counter    *requestCounter
 	looker     fleetClient
-	// before are the deployments after the step before.
+	// before are the deployments after the previous step.
 	before map[string]string
 }
 
@@ -169,7 +169,7 @@ func (e *engineSteps) measure(ctx context.Context, s scaleStep) error {
 	progress("%d clusters: %-26s %7.2f s, provider %6.2f s CPU, %4d MB, %d requests, %.2f s of waiting for Fleet", e.count, s.name,
 		used.Seconds, used.Provider.CPU, used.Provider.Peak/megabyte, one.requests(), one.Waiting)
 	e.result.Samples = append(e.result.Samples, one)
-	// What was measured is kept whatever comes.
+	// Save each result at once: a later failure then loses nothing.
 	return save(e.settings.raw, e.result)
 }
 
@@ -178,8 +178,8 @@ func engineConfiguration(t task) string {
 	return fleetProvider(engine, t.charts()) + scaleTarget
 }
 
-// check compares the BundleDeployments with what the step should leave. One that is new or changed has
-// another identity than before.
+// check compares the BundleDeployments with the expected ones after the step. A new or changed
+// BundleDeployment has another deployment ID than before.
 func (e *engineSteps) check(ctx context.Context, s scaleStep) error {
 	found, err := e.looker.applied(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// fleetClient looks at the BundleDeployments of a Fleet directly, past the proxy.
+// fleetClient reads the BundleDeployments of a Fleet directly, without the proxy.
 type fleetClient struct{ client dynamic.Interface }
 
 func newFleetClient(fleet *testenv.Fleet) (fleetClient, error) {
@@ -26,8 +26,8 @@ func newFleetClient(fleet *testenv.Fleet) (fleetClient, error) {
 	return fleetClient{client: client}, nil
 }
 
-// applied are the identities of all deployments that are there, by their names. One that is not
-// applied is an error.
+// applied returns the deployment IDs of all existing BundleDeployments by their names. A
+// BundleDeployment that is not applied is an error.
 func (c fleetClient) applied(ctx context.Context) (map[string]string, error) {
 	const page = 500
 	resource := c.client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: "bundledeployments"})

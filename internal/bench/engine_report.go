@@ -9,7 +9,7 @@ import (
 
 const nothingPlanned = "plan of nothing"
 
-// engineSection is the part of the page about a Fleet as engine.
+// engineSection returns the section of the page about a Fleet as engine.
 func engineSection(r engineResult) (string, error) {
 	r.Samples = slices.SortedStableFunc(slices.Values(r.Samples), func(a, b engineSample) int { return a.Clusters - b.Clusters })
 	return fill("engine.md.tmpl", map[string]any{
@@ -26,7 +26,7 @@ func (s engineSample) requests() int {
 	return total
 }
 
-// perDeployment are milliseconds of the whole command for each deployment.
+// perDeployment returns the milliseconds of the whole command for each deployment.
 func (r engineResult) perDeployment(s engineSample) float64 {
 	const milliseconds = 1000
 	return s.Usage.Seconds * milliseconds / float64(s.Clusters*r.Bundles)
@@ -87,7 +87,7 @@ func (r engineResult) of(step string) []engineSample {
 	return slices.DeleteFunc(slices.Clone(r.Samples), func(one engineSample) bool { return one.Step != step })
 }
 
-// largest is the plan of nothing with most clusters.
+// largest returns the sample of the plan of nothing with the most clusters.
 func (r engineResult) largest() (engineSample, bool) {
 	plans := r.of(nothingPlanned)
 	if len(plans) == 0 {
@@ -96,7 +96,7 @@ func (r engineResult) largest() (engineSample, bool) {
 	return slices.MaxFunc(plans, func(a, b engineSample) int { return a.Clusters - b.Clusters }), true
 }
 
-// engineTimeLimit are milliseconds for each deployment.
+// engineTimeLimit is in milliseconds for each deployment.
 const engineTimeLimit = 2
 
 func (r engineResult) askTime() askedRow {
@@ -122,7 +122,7 @@ func (r engineResult) askMemory() askedRow {
 func (r engineResult) askRequests() askedRow {
 	row := askedRow{What: "engine: requests of a plan of nothing, without further pages", Limit: "the same for any number of clusters", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	plans := slices.SortedFunc(slices.Values(r.of(nothingPlanned)), func(a, b engineSample) int { return a.Clusters - b.Clusters })
-	if len(plans) < 2 { //nolint:mnd // Fewer cannot differ.
+	if len(plans) < 2 { //nolint:mnd // A single plan has nothing to differ from.
 		return row
 	}
 	var counts, clusters []string

@@ -14,10 +14,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// furtherPages stands for all pages of lists but the first.
+// furtherPages counts all pages of lists but the first.
 const furtherPages = "further pages"
 
-// requestCounter is a proxy before the management cluster that counts the requests of the provider.
+// requestCounter is a proxy in front of the management cluster that counts the requests of the
+// provider.
 type requestCounter struct {
 	proxy      *faulttest.Proxy
 	kubeconfig string
@@ -58,14 +59,14 @@ func (c *requestCounter) count(request *http.Request) faulttest.Fault {
 	return faulttest.Fault{}
 }
 
-// start forgets what was counted.
+// start discards earlier counts.
 func (c *requestCounter) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests, c.firstWrite = map[string]int{}, time.Time{}
 }
 
-// counted are the requests since start by verb, and when the first of them wrote a Bundle.
+// counted returns the requests since start by verb, and the time of the first write of a Bundle.
 func (c *requestCounter) counted() (map[string]int, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,10 +43,10 @@ resource "fleet_cluster_target" "all" {
 `, t.wait)
 }
 
-// clustersBlock are the entries of the provider's clusters.
+// clustersBlock returns the clusters attribute of the provider with these entries.
 func clustersBlock(entries string) string { return "  clusters = {\n" + entries + "  }\n" }
 
-// fleetProvider is what every configuration of this provider begins with: what it connects to and
+// fleetProvider returns the beginning of every configuration of this provider: its connections and
 // the charts.
 func fleetProvider(connections, charts string) string {
 	return requireProvider("fleet", fleetAddress) + fmt.Sprintf(`

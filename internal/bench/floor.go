@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// floor makes the same writes directly: what cannot be beaten. It is this program itself, in a
-// process of its own, which finds all objects rendered in a file.
+// floor makes the same writes directly, which is the lower limit. It is this program itself, in a
+// process of its own, which reads all rendered objects from a file.
 type floor struct {
 	program string
-	// seen makes it wait until the cluster has done its part.
+	// seen makes floor wait until the cluster has rolled out or removed the Deployments.
 	seen bool
 }
 
@@ -50,14 +50,15 @@ func (f floor) commands(_ context.Context, t task, s step) ([]command, error) {
 	return []command{{args: args, dir: t.dir, env: os.Environ()}}, nil
 }
 
-// writes are what the floor writes to every cluster.
+// writes are the writes of the floor to every cluster.
 type writes struct {
 	Namespace string `json:"namespace"`
-	// Objects are all of the work, with the first value.
+	// Objects are all objects of the work, with the first value.
 	Objects []*unstructured.Unstructured `json:"objects"`
-	// Patches bring the second value.
+	// Patches set the second value.
 	Patches []patch `json:"patches"`
-	// Records are of the size of Helm's release records: those of the first revision, and of the second.
+	// Records have the size of Helm's release records: the records of the first revision, and of
+	// the second.
 	Records [2][]*unstructured.Unstructured `json:"records"`
 }
 
@@ -112,7 +113,8 @@ func (w writes) with(name, template string) (writes, error) {
 	return w, nil
 }
 
-// patchOf is what changes an object of the kind; "" if it does not hold the value.
+// patchOf returns the patch that changes an object of the kind; "" if the object does not contain
+// the value.
 func patchOf(kind, value string) string {
 	switch kind {
 	case "ConfigMap":
@@ -123,7 +125,8 @@ func patchOf(kind, value string) string {
 	return ""
 }
 
-// record is a Secret as Helm keeps one for each revision: chart and manifest, packed.
+// record returns a Secret like the one that Helm stores for each revision: chart and manifest,
+// packed.
 func record(namespace, name, template, value string, revision int) (*unstructured.Unstructured, error) {
 	content, err := json.Marshal(map[string]any{
 		"name": name, "namespace": namespace, "version": revision, "config": map[string]any{"value": value},

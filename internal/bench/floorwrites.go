@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// runFloor is the process that makes the writes of one step.
+// runFloor runs as a process of its own and makes the writes of one step.
 func runFloor(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("floor", flag.ContinueOnError)
 	path := flags.String("writes", "", "`file` with what is written")
@@ -50,7 +50,7 @@ func runFloor(ctx context.Context, args []string) error {
 	return group.Wait()
 }
 
-// write makes the step on one cluster, as fast as the cluster takes it.
+// write makes the writes of the step on one cluster, as fast as the cluster accepts them.
 func (w writes) write(ctx context.Context, kubeconfig, cluster string, s step, seen bool) error {
 	config, err := clientConfig(kubeconfig, cluster)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w writes) write(ctx context.Context, kubeconfig, cluster string, s step, s
 	return w.see(ctx, config, s)
 }
 
-// see waits for the cluster's own part.
+// see waits until the Deployments are rolled out or removed.
 func (w writes) see(ctx context.Context, config *rest.Config, s step) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -104,7 +104,7 @@ type inNamespace struct {
 	namespace string
 }
 
-// resource is that of a kind, which nobody need ask the cluster for.
+// resource returns the client of a kind, without discovery.
 func (n inNamespace) resource(kind string) dynamic.ResourceInterface {
 	group := ""
 	if kind == "Deployment" {
@@ -153,7 +153,7 @@ func (n inNamespace) delete(ctx context.Context, objects []*unstructured.Unstruc
 		group.Go(func() error {
 			err := n.resource(object.GetKind()).Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
 			if apierrors.IsNotFound(err) {
-				return nil // The second revision of what was never changed.
+				return nil // There is no second revision if nothing was changed.
 			}
 			return err
 		})

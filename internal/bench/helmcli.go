@@ -33,7 +33,7 @@ func (h helmCLI) commands(_ context.Context, t task, s step) ([]command, error) 
 	return commands, nil
 }
 
-// helmClusters are those on which there is something to run.
+// helmClusters returns the clusters for which the step has commands.
 func helmClusters(t task, s step) []string {
 	if s == remove || s == restore {
 		return t.contexts[len(t.contexts)-1:]

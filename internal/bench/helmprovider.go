@@ -16,14 +16,14 @@ import (
 
 const (
 	helmProviderAddress = "registry.terraform.io/hashicorp/helm"
-	// helmProviderVariable names the binary.
+	// helmProviderVariable is the environment variable with the path of the binary.
 	helmProviderVariable = "HELM_PROVIDER_BIN"
 )
 
 // helmProvider is terraform-provider-helm, with one alias for each cluster.
 type helmProvider struct {
 	terraform terraform
-	// nested is true for major versions since 3, whose blocks have become attributes.
+	// nested is true since major version 3, in which blocks became attributes.
 	nested bool
 }
 
@@ -31,7 +31,7 @@ func (helmProvider) name() string { return "helm-provider" }
 
 func (helmProvider) waits(t task) bool { return t.wait }
 
-// newHelmProvider puts the binary into a folder of its own, where the CLI finds it whatever its name is.
+// newHelmProvider puts the binary into a folder of its own, where the CLI finds it under any name.
 func newHelmProvider(ctx context.Context, cli, binary, dir string) (helmProvider, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
@@ -52,9 +52,9 @@ func newHelmProvider(ctx context.Context, cli, binary, dir string) (helmProvider
 	return h, err
 }
 
-// hasNestedKubernetes asks for the provider's schema.
+// hasNestedKubernetes reads the provider's schema.
 func (h helmProvider) hasNestedKubernetes(ctx context.Context, t task) (bool, error) {
-	// The commands of a step bring settings and environment with them.
+	// The commands of a step have the settings and the environment.
 	prepared, err := h.terraform.commands(t, nothing, requireProvider("helm", helmProviderAddress), nil)
 	if err != nil {
 		return false, err
@@ -135,7 +135,7 @@ resource "helm_release" "c%[9]d" {
 	return text.String()
 }
 
-// version is what the binary says about itself, else what its name does, else what the user does.
+// version returns the version from the binary, else from its file name, else from the environment.
 func (h helmProvider) version() string {
 	path, err := filepath.EvalSymlinks(filepath.Join(h.terraform.bin, "terraform-provider-helm"))
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// sampleInterval is how often the processes are looked at.
+// sampleInterval is the interval at which the processes are read.
 const sampleInterval = 50 * time.Millisecond
 
-// usageSampler looks at trees of processes while they run.
+// usageSampler reads trees of processes while they run.
 type usageSampler struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -20,7 +20,7 @@ type usageSampler struct {
 	mu    sync.Mutex
 	roots map[int]bool
 	found usage
-	// cpu is by process, because those of the past count too.
+	// cpu is by process, because processes that have ended count too.
 	cpu map[int]float64
 }
 
@@ -42,7 +42,7 @@ func startUsageSampler(ctx context.Context) *usageSampler {
 	return l
 }
 
-// at adds a tree, away takes it out.
+// at adds a tree, away removes it.
 func (l *usageSampler) at(root int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *usageSampler) away(root int) {
 	delete(l.roots, root)
 }
 
-// stop answers what was found.
+// stop returns the usage that was found.
 func (l *usageSampler) stop() usage {
 	l.cancel()
 	l.done.Wait()
@@ -65,7 +65,7 @@ func (l *usageSampler) stop() usage {
 	return l.found
 }
 
-// look looks once. Where there is no /proc it finds nothing.
+// look reads the processes once. Without /proc, it finds nothing.
 func (l *usageSampler) look() {
 	all, err := procfs.AllProcs()
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *usageSampler) look() {
 	}
 	stats := make([]procfs.ProcStat, 0, len(all))
 	for _, process := range all {
-		if stat, err := process.Stat(); err == nil { // It may have ended.
+		if stat, err := process.Stat(); err == nil { // The process may have ended.
 			stats = append(stats, stat)
 		}
 	}
@@ -98,7 +98,7 @@ func (l *usageSampler) note(stats []procfs.ProcStat) {
 	l.found.Provider.Processes = max(l.found.Provider.Processes, providers)
 }
 
-// isProvider goes by the name of the process, of which the system keeps 15 characters.
+// isProvider checks the name of the process, of which the system stores 15 characters.
 func isProvider(stat procfs.ProcStat) bool { return strings.HasPrefix(stat.Comm, "terraform-provi") }
 
 func highWater(pid int) int64 {
@@ -108,12 +108,12 @@ func highWater(pid int) int64 {
 	}
 	status, err := process.NewStatus()
 	if err != nil {
-		return 0 // It has ended.
+		return 0 // The process has ended.
 	}
 	return int64(status.VmHWM) //nolint:gosec // no process has that much memory
 }
 
-// tree are the processes that are roots or descend from one.
+// tree returns the processes that are roots or descend from one.
 func tree(stats []procfs.ProcStat, roots map[int]bool) []procfs.ProcStat {
 	parents := make(map[int]int, len(stats))
 	for _, stat := range stats {

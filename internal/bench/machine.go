@@ -16,14 +16,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A machine is where everything ran, contenders and clusters.
+// A machine is the computer on which everything ran, contenders and clusters.
 type machine struct {
 	Processor string `json:"processor"`
 	Cores     int    `json:"cores"`
 	// Memory is in bytes.
 	Memory int64  `json:"memory"`
 	Kernel string `json:"kernel"`
-	// Load is the average of the minute before anything was started: what else went on.
+	// Load is the load average of the minute before the start: other work on the machine.
 	Load float64 `json:"load"`
 }
 
@@ -48,7 +48,7 @@ func thisMachine(ctx context.Context) machine {
 	return m
 }
 
-// describe says when, where and with what something is measured.
+// describe returns the date, the machine and the versions of a run.
 func describe(ctx context.Context, m machine, cluster *testenv.Cluster, cli, command string) (run, error) {
 	r := run{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Machine: m, Command: command}
 	r.Versions = map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
@@ -83,7 +83,7 @@ func describe(ctx context.Context, m machine, cluster *testenv.Cluster, cli, com
 	return r, nil
 }
 
-// commit is the one that is checked out, with a word if files differ from it.
+// commit returns the commit that is checked out, with a suffix if files differ from it.
 func commit(ctx context.Context) (string, error) {
 	head, err := output(ctx, "git", "rev-parse", "--short=12", "HEAD")
 	if err != nil {
@@ -99,7 +99,7 @@ func commit(ctx context.Context) (string, error) {
 	return head, nil
 }
 
-// output is what a command prints.
+// output returns what a command prints.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	var stderr bytes.Buffer

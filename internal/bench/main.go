@@ -1,10 +1,10 @@
-// Bench measures this provider beside others that bring the same work to the same clusters, and how
-// it grows with the number of clusters.
+// Bench measures this provider and other tools at the same work on the same clusters. It also
+// measures how this provider grows with the number of clusters.
 //
 //	go run ./internal/bench contest   # make bench
 //	go run ./internal/bench scale     # make bench-scale
 //	go run ./internal/bench engine    # make bench-scale ENGINE=fleet
-//	go run ./internal/bench report    # write the page anew from what was measured last
+//	go run ./internal/bench report    # write the page again from the last results
 //
 // It runs from the root of the repository.
 package main
@@ -136,7 +136,7 @@ func numbers(list string) ([]int, error) {
 	return all, nil
 }
 
-// progress says what goes on.
+// progress prints a message about the progress.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }

@@ -20,28 +20,29 @@ const (
 	commandTimeout = 30 * time.Minute
 )
 
-// A usage is what the commands of a step took.
+// A usage is the time and the memory of the commands of a step.
 type usage struct {
 	Seconds float64 `json:"seconds"`
 	// CPU are the seconds of all processes.
 	CPU float64 `json:"cpu_seconds"`
-	// Peak is the largest sum of resident memory of all processes that a look found, in bytes.
+	// Peak is the largest sum of resident memory of all processes in one sample, in bytes.
 	Peak int64 `json:"peak_bytes"`
-	// Provider is what processes of Terraform providers had of it.
+	// Provider is the share of the processes of Terraform providers.
 	Provider provider `json:"provider"`
 }
 
-// A provider is what looks at the processes of a Terraform provider found.
+// A provider is the usage of the processes of a Terraform provider, from samples.
 type provider struct {
-	// CPU is the processes' at the last look, so a little less than it was.
+	// CPU is the CPU time of the processes at the last sample, so a little too low.
 	CPU float64 `json:"cpu_seconds,omitempty"`
-	// Peak is the largest high-water mark of resident memory that one of them had, in bytes.
+	// Peak is the largest high-water mark of resident memory of one process, in bytes.
 	Peak int64 `json:"peak_bytes,omitempty"`
-	// Processes is the most that were there at once.
+	// Processes is the largest number of processes at the same time.
 	Processes int `json:"processes,omitempty"`
 }
 
-// measure runs the commands, some at once, and says what they took. With one that fails, all do.
+// measure runs the commands, some at once, and returns their usage. If one command fails, measure
+// fails.
 func measure(ctx context.Context, commands []command) (usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -67,7 +68,8 @@ func measure(ctx context.Context, commands []command) (usage, error) {
 	return found, err
 }
 
-// run runs one command and answers the CPU time of it and of all that it started and waited for.
+// run runs one command. It returns the CPU time of the command and of all processes that the
+// command started and waited for.
 func (c command) run(ctx context.Context, look *usageSampler) (time.Duration, error) {
 	process := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	process.Dir, process.Env = c.dir, c.env
@@ -85,7 +87,7 @@ func (c command) run(ctx context.Context, look *usageSampler) (time.Duration, er
 	return process.ProcessState.UserTime() + process.ProcessState.SystemTime(), nil
 }
 
-// lastLines are as much of an output as somebody reads.
+// lastLines returns the last lines of an output, enough to find an error.
 func lastLines(text string) string {
 	const enough = 60
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -13,7 +13,7 @@ func TestMeasure(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("only Linux tells about other processes")
 	}
-	// The shell waits for a child that computes; both are looked at while it does.
+	// The shell waits for a child that computes; both processes are measured.
 	busy := command{args: []string{"sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done & wait"}, dir: t.TempDir(), env: os.Environ()}
 	used, err := measure(t.Context(), []command{busy, busy})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A network is the way from contenders to clusters.
+// A network connects contenders to clusters.
 type network struct {
 	latency    time.Duration
 	kubeconfig string
@@ -33,7 +33,7 @@ func (n *network) name() string {
 	return n.latency.String()
 }
 
-// connect makes a network. Without latency nothing stands between contender and cluster.
+// connect creates a network. Without latency, there is no proxy between contender and cluster.
 func connect(env *testenv.Env, latency time.Duration, dir string) (*network, error) {
 	n := &network{latency: latency, kubeconfig: env.Kubeconfig()}
 	if latency == 0 {
@@ -54,7 +54,7 @@ func connect(env *testenv.Env, latency time.Duration, dir string) (*network, err
 	return n, nil
 }
 
-// proxy starts a proxy before a cluster and adds it to a kubeconfig.
+// proxy starts a proxy in front of a cluster and adds it to a kubeconfig.
 func (n *network) proxy(cluster *testenv.Cluster, name string, config *clientcmdapi.Config) error {
 	if cluster.Token() == "" {
 		return fmt.Errorf("cluster %s is reached without a token, which would not pass through a proxy: choose a latency of 0", name)
@@ -102,14 +102,14 @@ func (n *network) count(request *http.Request) faulttest.Fault {
 	return faulttest.Fault{}
 }
 
-// startCounting forgets what was counted.
+// startCounting discards earlier counts.
 func (n *network) startCounting() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests = map[string]int{}
 }
 
-// counted are the requests to all clusters by verb, nil where nobody could count.
+// counted returns the requests to all clusters by verb, nil if there is no proxy to count them.
 func (n *network) counted() map[string]int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func (n *network) counted() map[string]int {
 	return counted
 }
 
-// clientConfig reaches a cluster without a limit on this side.
+// clientConfig returns the configuration of a client without a rate limit.
 func clientConfig(kubeconfig, name string) (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},

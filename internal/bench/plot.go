@@ -42,7 +42,7 @@ type mark struct {
 // plotOf draws seconds by step and contender, one panel for each cell, on a logarithmic scale.
 func plotOf(r contestResult) (string, error) {
 	cells := r.cells()
-	// Those with waiting come in pairs of networks.
+	// Cells with waiting come in pairs of networks.
 	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(waiting(a.Wait), waiting(b.Wait)) })
 	low, high := r.decades()
 	var panels []panel
@@ -63,14 +63,14 @@ func plotOf(r contestResult) (string, error) {
 	})
 }
 
-// everybody are the contenders of any cell.
+// everybody returns the contenders of any cell.
 func (r contestResult) everybody() []string {
 	return slices.DeleteFunc(allContenders(), func(name string) bool {
 		return !slices.ContainsFunc(r.Samples, func(one sample) bool { return one.Contender == name })
 	})
 }
 
-// decades are the powers of ten around all medians.
+// decades returns the powers of ten around all medians.
 func (r contestResult) decades() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, one := range r.Samples {

@@ -14,8 +14,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// writeReport writes the page and its plot from what was measured last. What was measured elsewhere
-// and stands on the page already, stays. It answers the page.
+// writeReport writes the page and its plot from the last results, and returns the page. Sections of
+// the page without new results stay.
 func writeReport(path string) (string, error) {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +76,7 @@ func writeReport(path string) (string, error) {
 	return text, writeFiles(filepath.Dir(path), map[string]string{filepath.Base(path): text})
 }
 
-// keepRows takes from a table as it was the rows of which nothing was measured this time.
+// keepRows keeps the rows of the old table for which nothing was measured this time.
 func keepRows(text, old string) string {
 	before := map[string]string{}
 	for row := range strings.Lines(old + "\n") {
@@ -92,7 +92,7 @@ func keepRows(text, old string) string {
 	return kept.String()
 }
 
-// firstCell is that of a row, "" outside of tables.
+// firstCell returns the first cell of a row, "" outside of tables.
 func firstCell(row string) string {
 	_, rest, found := strings.Cut(row, "| ")
 	if !found {
@@ -102,17 +102,17 @@ func firstCell(row string) string {
 	return cell
 }
 
-// pageOf puts sections together, by their names.
+// pageOf returns the page with the sections by their names.
 func pageOf(sections map[string]string, plot string) (string, error) {
 	return fill("page.md.tmpl", map[string]any{"Sections": sections, "Plot": plot})
 }
 
-// plotName is the file of the plot beside the page.
+// plotName returns the file name of the plot beside the page.
 func plotName(page string) string {
 	return strings.TrimSuffix(filepath.Base(page), filepath.Ext(page)) + ".svg"
 }
 
-// section is what stands between the markers of a name on a page.
+// section returns the text between the markers of a name on a page.
 func section(page, name string) string {
 	_, rest, found := strings.Cut(page, marker(name, "begin"))
 	if !found {
@@ -140,7 +140,7 @@ func fill(name string, data any) (string, error) {
 	return text.String(), nil
 }
 
-// title is what a contender is called on the page.
+// title returns the name of a contender on the page.
 func title(contender string) string {
 	switch contender {
 	case "fleet":
@@ -155,7 +155,7 @@ func title(contender string) string {
 	return contender
 }
 
-// stepTitle is what a step is called on the page.
+// stepTitle returns the name of a step on the page.
 func stepTitle(s step) string {
 	switch s {
 	case change:
@@ -169,7 +169,7 @@ func stepTitle(s step) string {
 	return string(s)
 }
 
-// A table is one of Markdown.
+// A table is a Markdown table.
 type table struct {
 	head []string
 	rows [][]string
@@ -190,7 +190,7 @@ func (t table) String() string {
 	return text.String()
 }
 
-// titles heads a table with contenders.
+// titles returns the head of a table with contenders.
 func titles(first string, contenders []string) []string {
 	head := []string{first}
 	for _, name := range contenders {
@@ -199,7 +199,7 @@ func titles(first string, contenders []string) []string {
 	return head
 }
 
-// networkTitle is what a cell's network is called on the page.
+// networkTitle returns the name of a cell's network on the page.
 func networkTitle(in cell) string {
 	name := "loopback"
 	if in.Network != name {

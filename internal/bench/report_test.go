@@ -16,7 +16,7 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write what the report wants, to be read before it is committed")
 
-// measured are two rounds of one cell, and another one where nobody waited.
+// measured returns two rounds of one cell, and another cell without waiting.
 func measured() contestResult {
 	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
 	middling := cell{Work: work{Releases: 10, Objects: 40}, Network: "50ms"}
@@ -54,7 +54,7 @@ func grown() scaleResult {
 	return r
 }
 
-// engineGrown are two numbers of clusters, of which the larger one misses a limit.
+// engineGrown returns results for two numbers of clusters, of which the larger one misses a limit.
 func engineGrown() engineResult {
 	r := engineResult{Bundles: 5, Run: measured().Run}
 	for _, count := range []int{30, 300} {
@@ -155,7 +155,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// What was measured elsewhere, and is only on the page, stays.
+// A section without new results stays as it is on the page.
 func TestSectionStays(t *testing.T) {
 	t.Parallel()
 	first, err := pageOf(map[string]string{"scale": "Measured elsewhere."}, "p.svg")
@@ -174,7 +174,7 @@ func TestSectionStays(t *testing.T) {
 	}
 }
 
-// A run of one part leaves the rows of the other as they were.
+// A run of one part does not change the rows of the other part.
 func TestKeepRows(t *testing.T) {
 	t.Parallel()
 	both, err := askedSection(measured(), grown(), engineGrown())

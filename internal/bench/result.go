@@ -9,24 +9,24 @@ import (
 	"path/filepath"
 )
 
-// A run is when and on what something was measured.
+// A run is the date and the circumstances of a measurement.
 type run struct {
 	Date    string  `json:"date"`
 	Commit  string  `json:"commit"`
 	Machine machine `json:"machine"`
-	// Versions are those of the programs, by name.
+	// Versions are the versions of the programs, by name.
 	Versions map[string]string `json:"versions"`
 	// Command repeats the run.
 	Command string `json:"command"`
 }
 
-// contestResult is all that was measured in a contest.
+// contestResult contains all results of a contest.
 type contestResult struct {
 	Run     run      `json:"run"`
 	Samples []sample `json:"samples"`
 }
 
-// A cell is a work on a network. All contenders of a cell had the same to do.
+// A cell is a work on a network. All contenders of a cell have the same work.
 type cell struct {
 	Work    work   `json:"work"`
 	Network string `json:"network"`
@@ -40,38 +40,38 @@ type sample struct {
 	Round     int    `json:"round"`
 	Step      step   `json:"step"`
 	Usage     usage  `json:"usage"`
-	// Requests are those to all clusters by verb, where they could be counted.
+	// Requests are the requests to all clusters by verb, if they could be counted.
 	Requests map[string]int `json:"requests,omitempty"`
 }
 
-// scaleResult is all that was measured of growth.
+// scaleResult contains all results about growth.
 type scaleResult struct {
 	Run     run           `json:"run"`
 	Bundles int           `json:"bundles"`
 	Samples []scaleSample `json:"samples"`
 }
 
-// A scaleSample is one step with so many entries of the provider's clusters.
+// A scaleSample is one step with a number of entries of the provider's clusters.
 type scaleSample struct {
 	Entries int    `json:"entries"`
 	Step    string `json:"step"`
 	Usage   usage  `json:"usage"`
 }
 
-// engineResult is all that was measured with a Fleet as engine.
+// engineResult contains all results with a Fleet as engine.
 type engineResult struct {
 	Run     run            `json:"run"`
 	Bundles int            `json:"bundles"`
 	Samples []engineSample `json:"samples"`
 }
 
-// An engineSample is one step with so many clusters.
+// An engineSample is one step with a number of clusters.
 type engineSample struct {
 	Clusters int    `json:"clusters"`
 	Step     string `json:"step"`
 	Usage    usage  `json:"usage"`
-	// Requests are those of the provider to the management cluster by verb. Further pages of a list
-	// are counted apart.
+	// Requests are the requests of the provider to the management cluster by verb. Further pages of
+	// a list are counted separately.
 	Requests map[string]int `json:"requests"`
 	// Waiting are the seconds from the first write of a Bundle until the last deployment was applied
 	// or deleted.
@@ -92,7 +92,7 @@ func save(path string, result any) error {
 	return nil
 }
 
-// load is false if there are no results.
+// load returns false if there are no results.
 func load(path string, result any) (bool, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

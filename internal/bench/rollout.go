@@ -14,7 +14,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// awaitDeployments watches until so many Deployments of the work are rolled out, or none is left.
+// awaitDeployments watches until exactly count Deployments exist, and all of them are rolled out.
 func awaitDeployments(ctx context.Context, client kubernetes.Interface, namespace string, count int) error {
 	resource := client.AppsV1().Deployments(namespace)
 	source := &cache.ListWatch{
@@ -64,7 +64,7 @@ func enough(rolled map[string]bool, count int) bool {
 	return true
 }
 
-// rolledOut says whether all replicas are of the newest template, and available.
+// rolledOut reports whether all replicas are of the newest template, and available.
 func rolledOut(deployment *appsv1.Deployment) bool {
 	status, want := deployment.Status, int32(1)
 	if deployment.Spec.Replicas != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// scaleSettings are what the user chooses.
+// scaleSettings are the user's settings.
 type scaleSettings struct {
 	entries []int
 	bundles int
@@ -40,7 +40,7 @@ func scaleCommand(ctx context.Context, args []string) error {
 	return report(*out)
 }
 
-// A growing is the provider with more and more clusters.
+// A scaleRun measures the provider with a growing number of clusters.
 type scaleRun struct {
 	settings  scaleSettings
 	dir       string
@@ -51,7 +51,7 @@ type scaleRun struct {
 }
 
 func runScale(ctx context.Context, settings scaleSettings) (err error) {
-	here := thisMachine(ctx) // Before the clusters keep it busy.
+	here := thisMachine(ctx) // Before the clusters load the machine.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return fmt.Errorf("making a folder to work in: %w", err)
@@ -86,12 +86,12 @@ func runScale(ctx context.Context, settings scaleSettings) (err error) {
 	return nil
 }
 
-// scaleStep is a command with what it is called on the page.
+// scaleStep is a command with its name on the page.
 type scaleStep struct {
 	name  string
 	args  []string
 	value string
-	// gone is true if nothing is left afterwards; planned, if nothing has been done.
+	// gone is true if nothing exists afterwards; planned is true if nothing was changed.
 	gone, planned bool
 }
 
@@ -106,7 +106,7 @@ func scaleSteps() []scaleStep {
 	}
 }
 
-// grow goes through all steps with so many entries.
+// grow runs all steps with this number of entries.
 func (g *scaleRun) grow(ctx context.Context, count int) (err error) {
 	t := task{dir: filepath.Join(g.dir, fmt.Sprint(count)), contexts: g.env.Contexts(), kubeconfig: g.env.Kubeconfig()}
 	all := entriesOf(count, t.contexts)
@@ -133,7 +133,7 @@ func (g *scaleRun) grow(ctx context.Context, count int) (err error) {
 		}
 		progress("%d clusters: %-26s %7.2f s, %7.2f s CPU, provider %4d MB", count, s.name, used.Seconds, used.CPU, used.Provider.Peak/megabyte)
 		g.result.Samples = append(g.result.Samples, scaleSample{Entries: count, Step: s.name, Usage: used})
-		// What was measured is kept whatever comes.
+		// Save each result at once: a later failure then loses nothing.
 		if err := save(g.settings.raw, g.result); err != nil {
 			return err
 		}
@@ -153,10 +153,11 @@ func entriesOf(count int, contexts []string) []entry {
 	return all
 }
 
-// scaleObjects is how many each bundle has.
+// scaleObjects is the number of objects of each bundle.
 const scaleObjects = 4
 
-// scaleCharts are the files of all bundles. None has pods, so that the time is the provider's.
+// scaleCharts returns the files of all bundles. None has pods, so the measured time is the
+// provider's.
 func scaleCharts(bundles int, all []entry, value string) map[string]string {
 	var places strings.Builder
 	for _, e := range all {
@@ -165,7 +166,7 @@ func scaleCharts(bundles int, all []entry, value string) map[string]string {
 	return chartFiles(bundles, fmt.Sprintf("  values: {value: %s}\ntargetCustomizations:\n%s", value, &places))
 }
 
-// chartFiles are those of bundles, with options after the name of their release.
+// chartFiles returns the files of bundles, with options after the name of their release.
 func chartFiles(bundles int, options string) map[string]string {
 	files := map[string]string{}
 	for i := range bundles {
@@ -196,7 +197,7 @@ func scaleConfiguration(t task, all []entry) string {
 	return fleetProvider(clustersBlock(clusters.String()), t.charts()) + scaleTarget
 }
 
-// check looks at every namespace.
+// check checks the content of every namespace.
 func (g *scaleRun) check(ctx context.Context, namespaces map[string][]string, s scaleStep) error {
 	for _, name := range g.env.Contexts() {
 		for _, namespace := range namespaces[name] {

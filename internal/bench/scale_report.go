@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// scaleSection is what the page says about growth.
+// scaleSection returns the section of the page about growth.
 func scaleSection(r scaleResult) (string, error) {
 	growth := ""
 	if fitted := r.growth(); len(fitted.rows) > 0 {
@@ -43,7 +43,7 @@ func (r scaleResult) table() table {
 	return t
 }
 
-// growth are lines fitted to memory and time.
+// growth returns the table of the lines that are fitted to memory and time.
 func (r scaleResult) growth() table {
 	t := table{head: []string{"step", "memory at no cluster", "for each further cluster", "R²", "time at no deployment", "for each further deployment", "R²"}}
 	deployments := func(one scaleSample) float64 { return float64(one.Entries * r.Bundles) }

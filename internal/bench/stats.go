@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A spread is what several rounds gave.
+// A spread sums up the values of several rounds.
 type spread struct{ Median, Min, Max float64 }
 
-// spreadOf is false without values.
+// spreadOf returns false without values.
 func spreadOf(values []float64) (spread, bool) {
 	if len(values) == 0 {
 		return spread{}, false
@@ -23,11 +23,11 @@ func spreadOf(values []float64) (spread, bool) {
 	return spread{Median: median, Min: sorted[0], Max: sorted[len(sorted)-1]}, true
 }
 
-// A line is what values grow like: Intercept and Slope for each step of x. Fit is its R².
+// A line is a linear fit: Slope is the growth for each step of x, and Fit is R².
 type line struct{ Slope, Intercept, Fit float64 }
 
-// lineOf fits a line by least squares. It is false with fewer than three points, through which a line
-// would say nothing.
+// lineOf fits a line by least squares. It returns false with fewer than three points, because such
+// a line would prove nothing.
 func lineOf(x, y []float64) (line, bool) {
 	const few = 3
 	if len(x) < few || len(x) != len(y) {
@@ -37,7 +37,7 @@ func lineOf(x, y []float64) (line, bool) {
 	return line{Slope: slope, Intercept: intercept, Fit: stat.RSquared(x, y, nil, intercept, slope)}, true
 }
 
-// A number is one of a sample.
+// A number returns one number of a sample.
 type number func(sample) float64
 
 func seconds(s sample) float64   { return s.Usage.Seconds }
@@ -45,7 +45,7 @@ func cpu(s sample) float64       { return s.Usage.CPU }
 func peak(s sample) float64      { return float64(s.Usage.Peak) / megabyte }
 func providers(s sample) float64 { return float64(s.Usage.Provider.Processes) }
 
-// of is the spread of a number over the rounds of a step.
+// of returns the spread of a number over the rounds of a step.
 func (r contestResult) of(in cell, contender string, s step, of number) (spread, bool) {
 	var values []float64
 	for _, one := range r.Samples {
@@ -56,7 +56,7 @@ func (r contestResult) of(in cell, contender string, s step, of number) (spread,
 	return spreadOf(values)
 }
 
-// cells are those that were measured, in their order.
+// cells returns the cells that were measured, in their order.
 func (r contestResult) cells() []cell {
 	var cells []cell
 	for _, one := range r.Samples {
@@ -67,7 +67,7 @@ func (r contestResult) cells() []cell {
 	return cells
 }
 
-// rounds is how many a cell had.
+// rounds returns the number of rounds of a cell.
 func (r contestResult) rounds(in cell) int {
 	rounds := 0
 	for _, one := range r.Samples {
@@ -78,14 +78,14 @@ func (r contestResult) rounds(in cell) int {
 	return rounds
 }
 
-// contenders are those of a cell, in the order of allContenders.
+// contenders returns the contenders of a cell, in the order of allContenders.
 func (r contestResult) contenders(in cell) []string {
 	return slices.DeleteFunc(allContenders(), func(name string) bool {
 		return !slices.ContainsFunc(r.Samples, func(one sample) bool { return one.Cell == in && one.Contender == name })
 	})
 }
 
-// verbs are those that contenders of a cell used.
+// verbs returns the verbs that contenders of a cell used.
 func (r contestResult) verbs(in cell) []string {
 	used := map[string]bool{}
 	for _, one := range r.Samples {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// clusterCount is on how many clusters the contenders work.
+// clusterCount is the number of clusters for the contenders.
 const clusterCount = 3
 
-// A step is one of the things that are done, in this order. All but one are timed.
+// A step is one step of a contest, in this order. All steps but restore are timed.
 type step string
 
 const (
@@ -19,7 +19,7 @@ const (
 	change  step = "change"
 	nothing step = "nothing"
 	remove  step = "remove"
-	// restore brings back what was removed.
+	// restore creates again what was removed.
 	restore step = "restore"
 	destroy step = "destroy"
 )
@@ -28,7 +28,7 @@ func steps() []step { return []step{install, change, nothing, remove, restore, d
 
 func timedSteps() []step { return []step{install, change, nothing, remove, destroy} }
 
-// value is what the work holds after a step.
+// value returns the value of the work after a step.
 func (s step) value() string {
 	if s == install {
 		return "one"
@@ -36,7 +36,7 @@ func (s step) value() string {
 	return "two"
 }
 
-// targets are the clusters that have the work after a step, of those there are.
+// targets returns the clusters that have the work after a step.
 func (s step) targets(contexts []string) []string {
 	switch s {
 	case remove:
@@ -48,7 +48,7 @@ func (s step) targets(contexts []string) []string {
 	return contexts
 }
 
-// A task is a work to be brought to clusters by one contender, in a folder and a namespace of its own.
+// A task is a work for one contender, in a folder and a namespace of its own.
 type task struct {
 	work       work
 	wait       bool
@@ -67,18 +67,18 @@ type command struct {
 	env  []string
 }
 
-// A contender brings work to clusters.
+// A contender deploys work to clusters.
 type contender interface {
 	name() string
-	// commands writes what the step needs, which is not timed, and answers what there is to run. It
-	// answers nothing for a step that the contender does not know.
+	// commands writes what the step needs, which is not timed, and returns the commands to run. It
+	// returns no command for a step that the contender does not support.
 	commands(ctx context.Context, t task, s step) ([]command, error)
-	// waits says whether the step ends when what was written is also running.
+	// waits reports whether the step ends only when what was written is also running.
 	waits(t task) bool
 }
 
-// environment is this process's without what would make a command behave in a way of its own, and
-// with a home that is empty at first.
+// environment returns this process's environment without variables that would change a command's
+// behaviour. The home is empty at first.
 func environment(home string, more ...string) []string {
 	var kept []string
 	for _, entry := range os.Environ() {

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// terraform runs a configuration with one provider, which it takes from a folder.
+// terraform runs a configuration with one provider from a folder.
 type terraform struct {
 	cli string
-	// address is the provider's, with its registry, so that every CLI looks for the same.
+	// address is the provider's address with its registry, so that every CLI uses the same
+	// provider.
 	address string
 	// bin is the folder with the provider.
 	bin string
 }
 
-// commands writes a configuration with its variables and answers the command of the step.
+// commands writes a configuration with its variables and returns the command of the step.
 func (tf terraform) commands(t task, s step, configuration string, variables map[string]any) ([]command, error) {
 	dir := filepath.Join(t.dir, "terraform")
 	settings := filepath.Join(dir, "terraformrc")
@@ -43,7 +44,7 @@ func (tf terraform) commands(t task, s step, configuration string, variables map
 func terraformArguments(s step) []string {
 	switch s {
 	case nothing:
-		return []string{"plan", "-detailed-exitcode"} // It fails if there is something to do.
+		return []string{"plan", "-detailed-exitcode"} // The plan fails if there are changes.
 	case destroy:
 		return []string{"destroy", "-auto-approve"}
 	case install, change, remove, restore:
@@ -51,12 +52,12 @@ func terraformArguments(s step) []string {
 	return []string{"apply", "-auto-approve"}
 }
 
-// requireProvider is the head of a configuration.
+// requireProvider returns the head of a configuration.
 func requireProvider(name, address string) string {
 	return fmt.Sprintf("terraform {\n  required_providers {\n    %s = { source = %q }\n  }\n}\n", name, address)
 }
 
-// quoted is a list of strings in HCL.
+// quoted returns a list of strings in HCL.
 func quoted(list []string) string {
 	quotes := make([]string, len(list))
 	for i, item := range list {

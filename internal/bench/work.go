@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// A work is what a contender brings to every cluster.
+// A work is what a contender deploys to every cluster.
 type work struct {
-	// Releases is their number on each cluster.
+	// Releases is the number of releases on each cluster.
 	Releases int `json:"releases"`
-	// Objects is their number in each release.
+	// Objects is the number of objects in each release.
 	Objects int `json:"objects"`
 }
 
-// fixedObjects are those of a release that are not ConfigMaps.
+// fixedObjects is the number of objects of a release that are not ConfigMaps.
 const fixedObjects = 3
 
-// workOf is the work with releases of so many objects: ten small or middling ones, or a large one.
+// workOf returns the work with releases of this number of objects: ten small or medium ones, or a
+// large one.
 func workOf(objects int) (work, error) {
 	const large = 400
 	if objects <= fixedObjects {
@@ -34,7 +35,7 @@ func (w work) String() string {
 	return fmt.Sprintf("%d×%d releases of %d objects", clusterCount, w.Releases, w.Objects)
 }
 
-// names are those of the releases, which are also those of charts and Deployments.
+// names returns the names of the releases, which are also the names of charts and Deployments.
 func (w work) names() []string {
 	names := make([]string, w.Releases)
 	for i := range names {
@@ -45,12 +46,11 @@ func (w work) names() []string {
 
 const (
 	namePrefix = "app-"
-	// valueCall is the only thing that a template computes, so that writing a value in its place is
-	// rendering.
+	// valueCall is the only template expression, so replacing it by a value renders the template.
 	valueCall = "{{ .Values.value }}"
 )
 
-// template are the objects of a release, as a chart writes them.
+// template returns the objects of a release, as a chart contains them.
 func (w work) template(name string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: apps/v1
@@ -80,11 +80,11 @@ metadata: {name: %[1]s}
 	return text.String()
 }
 
-// render is what a template becomes.
+// render returns the rendered template.
 func render(template, value string) string { return strings.ReplaceAll(template, valueCall, value) }
 
 // writeCharts writes the charts into folders of their names. A fleet.yaml beside each names the
-// namespace and the value; the other contenders pass over it.
+// namespace and the value; the other contenders ignore it.
 func (w work) writeCharts(dir, namespace, value string) error {
 	for _, name := range w.names() {
 		err := writeFiles(filepath.Join(dir, name), map[string]string{

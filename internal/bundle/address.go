@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Shown is an address for people: without what stands before the host, and without query and
-// fragment. Any of them can be a credential. It need not be a valid address.
+// Shown returns an address for messages, without the parts that can be a credential: user and
+// password, query, and fragment. The user of an SSH address is kept. address may be invalid.
 func Shown(address string) string {
 	address, hidden := cutAny(address, "?#")
 	scheme, rest := "", address
@@ -15,7 +15,7 @@ func Shown(address string) string {
 	} else if before, after, ok := strings.Cut(address, "::"); ok {
 		scheme, rest = before+"::", after
 	}
-	// A password can contain a slash, and a path an at sign: rather too much is cut.
+	// A password can contain a slash, and a path an at sign. If in doubt, too much is cut.
 	if user, host, ok := cutLast(rest, "@"); ok && (strings.HasSuffix(scheme, "://") || strings.Contains(user, ":")) {
 		if strings.HasSuffix(scheme, "ssh://") && !strings.ContainsAny(user, ":/") {
 			host = user + "@" + host // Such as git.
@@ -42,8 +42,8 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// RefuseCredentials says why an address is not used, "" if it has no credentials: what stands
-// in an address is stored in Terraform's state and repeated in errors.
+// RefuseCredentials returns why an address is refused, "" if it has no credentials. Addresses are
+// stored in Terraform's state and repeated in errors.
 func RefuseCredentials(address string) string {
 	const advice = " must not be part of an address; configure it in the provider, under git or registries"
 	_, address = forcedScheme(address)
@@ -53,7 +53,7 @@ func RefuseCredentials(address string) string {
 		authority, _ = cutAny(address, "/?#")
 	}
 	if user, _, ok := cutLast(authority, "@"); ok {
-		// A name alone is a token for most servers but those of ssh.
+		// A name alone can be a token, except on SSH servers.
 		if strings.Contains(user, ":") || hasScheme && scheme != "ssh" && scheme != "git" {
 			return "a user or a password" + advice
 		}

@@ -10,9 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// BenchmarkRead2000 reads a source of 2,000 bundles: charts, plain manifests with
-// overlays, and bundles with values files and customizations. Twice as many must take
-// twice as long.
+// BenchmarkRead2000 reads a source of 2,000 bundles: charts, plain manifests with overlays, and
+// bundles with values files and customizations. Twice as many bundles must take twice as long.
 func BenchmarkRead2000(b *testing.B) {
 	for _, bundles := range []int{2000, 4000} {
 		b.Run(fmt.Sprint(bundles), func(b *testing.B) {

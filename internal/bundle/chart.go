@@ -18,44 +18,42 @@ import (
 // chartFile makes a folder a chart.
 const chartFile = "Chart.yaml"
 
-// fetchedDirectory contains the charts that are kept elsewhere.
+// fetchedDirectory is the folder of a bundle for charts that are kept elsewhere.
 const fetchedDirectory = ".chart"
 
-// Chart is what a bundle says of a Helm chart: helm.repo, helm.chart and
-// helm.version, word for word.
+// Chart has the values of helm.repo, helm.chart and helm.version of a bundle, word for word.
 type Chart struct {
 	Repo    string `json:"repo,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// Directory is the folder of the bundle that a chart kept elsewhere is put into,
-// as Fleet does (internal/bundlereader/resources.go): bundles that name the same
-// chart have it in the same place.
+// Directory returns the folder of the bundle for a chart that is kept elsewhere, as in Fleet
+// (internal/bundlereader/resources.go). Bundles that name the same chart have that chart in the
+// same folder.
 func (c Chart) Directory() string {
 	sum := sha256.Sum256([]byte(c.Name + ":" + c.Repo + ":" + c.Version))
 	return path.Join(fetchedDirectory, hex.EncodeToString(sum[:]))
 }
 
-// Pin is what a Chart was found to be, so that it is found to be the same again.
+// Pin records what a Chart was resolved to, so that the same chart is fetched again.
 type Pin struct {
 	// Version is exact: a chart version, or a commit for a chart in git; "" for
 	// an archive, which has none.
 	Version string `json:"version,omitempty"`
-	// Reference is the digest of what a registry kept under that version. A tag can
-	// be moved; what it led to may still be there.
+	// Reference is the digest that a registry had under that version. If the tag is moved, the
+	// content of this digest may still exist.
 	Reference string `json:"reference,omitempty"`
-	// Digest covers the files of the chart with those of its dependencies; without a
-	// chart, those of the dependencies.
+	// Digest covers the files of the chart and of its dependencies; without a chart, only those
+	// of the dependencies.
 	Digest string `json:"digest,omitempty"`
-	// Dependencies are the exact versions of what Chart.yaml asks for, by the path
-	// of the dependency: "redis", or "charts/web/redis" for one of a subchart.
+	// Dependencies are the exact versions of the dependencies in Chart.yaml, by the path of the
+	// dependency: "redis", or "charts/web/redis" for one of a subchart.
 	Dependencies map[string]string `json:"dependencies,omitempty"`
 }
 
-// nameCharts copies what the root says of a chart into each customization that has
-// options for Helm and leaves it open, as Fleet does
-// (internal/bundlereader/read.go).
+// nameCharts copies the chart of the root into each customization with Helm options that leaves
+// the chart empty, as Fleet does (internal/bundlereader/read.go).
 func nameCharts(def *fleetyaml.Definition) {
 	if def.Helm == nil {
 		return
@@ -78,8 +76,8 @@ func chartOf(options *fleetyaml.Helm) Chart {
 	return Chart{Repo: options.Repo, Name: options.Chart, Version: options.Version}
 }
 
-// chartsOf are all that a definition names, each once, in their order. The zero
-// Chart represents the one that the bundle itself may be.
+// chartsOf returns all charts that a definition names, each once, in their order. The zero Chart
+// represents the bundle itself, which may be a chart.
 func chartsOf(def *fleetyaml.Definition) []Chart {
 	charts := []Chart{chartOf(def.Helm)}
 	known := map[Chart]bool{charts[0]: true}
@@ -94,8 +92,8 @@ func chartsOf(def *fleetyaml.Definition) []Chart {
 	return charts
 }
 
-// Wanted are the charts that are kept elsewhere and not among Files yet: those
-// with a repository, and those that are no file or folder of the bundle.
+// Wanted returns the charts that are kept elsewhere and not among Files yet: charts with a
+// repository, and addresses that are no file or folder of the bundle.
 func (b Bundle) Wanted() []Chart {
 	var wanted []Chart
 	files := tree(b.Files)
@@ -107,21 +105,20 @@ func (b Bundle) Wanted() []Chart {
 	return wanted
 }
 
-// isElsewhere says whether a chart is kept elsewhere than in the bundle.
+// isElsewhere reports whether a chart is kept outside the bundle.
 func (t tree) isElsewhere(chart Chart) bool {
 	return chart.Repo != "" || (chart.IsRemote() && !t.contains(path.Clean(chart.Name)))
 }
 
-// ChartDirectory returns where the chart lies that merged options lead to: its
-// folder, or the packed chart itself. found is false for a bundle without a chart.
-// It knows the rules of Fleet's internal/bundlereader/style.go, and packed charts
-// besides.
+// ChartDirectory returns the place of the chart that merged options name: its folder, or the
+// packed chart itself. found is false for a bundle without a chart. The rules are those of
+// Fleet's internal/bundlereader/style.go, and packed charts are supported as well.
 func (b Bundle) ChartDirectory(options *fleetyaml.Helm) (dir string, found bool) {
 	return tree(b.Files).directoryOf(chartOf(options))
 }
 
-// RemoteChart returns the chart that merged options name if it is kept elsewhere than in the
-// bundle.
+// RemoteChart returns the chart that merged options name. found is true if the chart is kept
+// outside the bundle.
 func (b Bundle) RemoteChart(options *fleetyaml.Helm) (chart Chart, found bool) {
 	chart = chartOf(options)
 	return chart, tree(b.Files).isElsewhere(chart)
@@ -135,8 +132,8 @@ func (t tree) directoryOf(chart Chart) (dir string, found bool) {
 	return dir, t.has(dir) || t.has(path.Join(dir, chartFile))
 }
 
-// fetchedChart returns where a chart kept elsewhere lies: in its folder, or in the
-// only folder there that is a chart.
+// fetchedChart returns the folder of a chart that is kept elsewhere: its Directory, or the only
+// folder in it that is a chart.
 func (t tree) fetchedChart(chart Chart) (dir string, found bool) {
 	root := chart.Directory()
 	if t.has(path.Join(root, chartFile)) {
@@ -159,8 +156,7 @@ func (t tree) fetchedChart(chart Chart) (dir string, found bool) {
 	return charts[0], true
 }
 
-// checkCharts says what is wrong with the charts that the definition names,
-// before any is fetched.
+// checkCharts checks the charts that the definition names, before any chart is fetched.
 func (b Bundle) checkCharts() error {
 	files := tree(b.Files)
 	for _, chart := range chartsOf(&b.Definition) {
@@ -181,7 +177,7 @@ func (b Bundle) checkCharts() error {
 	return nil
 }
 
-// checkChartFiles says what is wrong with the charts of a whole bundle.
+// checkChartFiles checks the charts of a whole bundle.
 func (b Bundle) checkChartFiles() error {
 	files := tree(b.Files)
 	for _, chart := range chartsOf(&b.Definition) {
@@ -200,7 +196,7 @@ func (b Bundle) checkChartFiles() error {
 	return nil
 }
 
-// badChart says in which Chart.yaml the problems of err are.
+// badChart adds the path of the Chart.yaml to the problems of err.
 func badChart(file string, err error) error {
 	err = inYAML(file, err)
 	if found, ok := errors.AsType[*fleetyaml.Error](err); ok {
@@ -211,11 +207,11 @@ func badChart(file string, err error) error {
 	return err
 }
 
-// Add returns the bundle with more files, which take the place of those of the
-// same name; of two with one name the last counts. It must be whole then.
+// Add returns the bundle with more files, which replace files of the same name. If two of the new
+// files have one name, the last one is used. The resulting bundle must be whole.
 //
-// Errors: *ChartError when what was fetched is no chart, *SizeError, *CountError
-// and *fleetyaml.Error.
+// Errors: *ChartError when the fetched files are no chart, *SizeError, *CountError and
+// *fleetyaml.Error.
 func (b Bundle) Add(files []File) (Bundle, error) {
 	contents := make(map[string][]byte, len(b.Files)+len(files))
 	for _, file := range slices.Concat(b.Files, files) {
@@ -231,8 +227,8 @@ func (b Bundle) Add(files []File) (Bundle, error) {
 	return b.whole()
 }
 
-// MayHaveCRDs says whether a chart of the bundle can have files below crds/, which a packed
-// chart does not show.
+// MayHaveCRDs reports whether a chart of the bundle can have files below crds/. A packed chart
+// counts, because its files are not read.
 func (b Bundle) MayHaveCRDs() bool {
 	return slices.ContainsFunc(b.Files, func(file File) bool {
 		return strings.HasPrefix(file.Name, "crds/") || strings.Contains(file.Name, "/crds/") || path.Ext(file.Name) == ".tgz"

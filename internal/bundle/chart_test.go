@@ -117,7 +117,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// A chart that only one cluster gets does not count for the others.
+// A chart for one cluster only must not change the content digest for the others.
 func TestContentOf(t *testing.T) {
 	t.Parallel()
 	b := readOne(t, "-- fleet.yaml --\nhelm: {repo: 'https://charts.example.com', chart: web, version: 1.0.0}\ntargets: [{helm: {version: 2.0.0}}]\n-- a.yaml --\n")

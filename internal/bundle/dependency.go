@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Unmet are the folders of charts of the bundle that depend on charts which are
-// not there, sorted. Only charts that are deployed count; Fleet fetches for all.
+// Unmet returns the sorted folders of charts in the bundle with missing dependencies. Only charts
+// that are deployed count; Fleet fetches the dependencies of all charts.
 func (b Bundle) Unmet() []string {
 	if b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate {
 		return nil
@@ -21,7 +21,7 @@ func (b Bundle) Unmet() []string {
 	files := tree(b.Files)
 	roots := make(map[string]bool)
 	for _, chart := range chartsOf(&b.Definition) {
-		if !files.isElsewhere(chart) { // Those are fetched with their dependencies.
+		if !files.isElsewhere(chart) { // Charts from elsewhere are fetched with their dependencies.
 			roots[path.Clean(chart.Name)] = true
 		}
 	}
@@ -36,7 +36,7 @@ func (b Bundle) Unmet() []string {
 	return unmet
 }
 
-// isPartOf says whether dir is one of the charts at roots or one of their subcharts.
+// isPartOf reports whether dir is one of the charts at roots or one of their subcharts.
 func isPartOf(dir string, roots map[string]bool) bool {
 	for !roots[dir] {
 		above := path.Dir(dir) // Of "a/charts/b", which is a subchart of "a".
@@ -48,8 +48,8 @@ func isPartOf(dir string, roots map[string]bool) bool {
 	return true
 }
 
-// hasDependencies says whether all that a chart depends on lies in its charts/. A
-// chart that cannot be read is reported when the bundle is whole.
+// hasDependencies reports whether all dependencies of a chart are in its charts/. A chart that
+// cannot be read is reported when the bundle is whole.
 func (t tree) hasDependencies(dir string) bool {
 	var wanted []string
 	for _, file := range []string{chartFile, "requirements.yaml"} {
@@ -76,7 +76,7 @@ func (t tree) hasDependencies(dir string) bool {
 // isVersion distinguishes redis-1.2.3.tgz from redis-cluster-1.2.3.tgz, after "redis-".
 var isVersion = regexp.MustCompile(`^v?[0-9]`)
 
-// dependenciesOf are the names of what a Chart.yaml asks for.
+// dependenciesOf returns the names of the dependencies in a Chart.yaml.
 func dependenciesOf(chart []byte) []string {
 	if _, _, err := fleetyaml.Values(chart); err != nil {
 		return nil
@@ -96,8 +96,8 @@ func dependenciesOf(chart []byte) []string {
 	return names
 }
 
-// subcharts are the names of charts that lie unpacked in the charts/ of a chart, and
-// the files with packed ones.
+// subcharts returns the names of unpacked charts in the charts/ of a chart, and the files with
+// packed ones.
 func (t tree) subcharts(dir string) (folders map[string]bool, archives []string) {
 	root := path.Join(dir, "charts") + "/"
 	folders = make(map[string]bool)

@@ -13,12 +13,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// digestVersion is the prefix of every digest. Another way to make one gets another
-// version, so that digests of different versions are never compared.
+// digestVersion is the prefix of every digest. Another algorithm gets another version, so that
+// digests of different algorithms are never equal.
 const digestVersion = "v1"
 
-// digest covers what b is made of: its name, its definition and its files. 32
-// characters of it fit into a Kubernetes label value.
+// digest covers the name, the definition and the files of b. It is cut to 32 digits, so that it
+// fits into a Kubernetes label value.
 func digest(b Bundle) (string, error) {
 	definition, err := json.Marshal(b.Definition) // Keys of maps are sorted.
 	if err != nil {
@@ -32,9 +32,9 @@ func digest(b Bundle) (string, error) {
 	return digestOf(sum), nil
 }
 
-// ContentOf covers what a release with these merged options is made of: Content,
-// but not the fetched charts that only other options lead to. Another version of a
-// chart on one cluster must not move the release on another.
+// ContentOf is Content for a release with these merged options: it leaves out the fetched charts
+// that only other options name. Another version of a chart on one cluster must not change the
+// release on another.
 func (b Bundle) ContentOf(options *fleetyaml.Helm) string {
 	own, _ := b.ChartDirectory(options)
 	isForeign := func(file File) bool {
@@ -47,7 +47,7 @@ func (b Bundle) ContentOf(options *fleetyaml.Helm) string {
 	return content(b)
 }
 
-// content covers what b is made of without its definition.
+// content covers the name and the files of b, without its definition.
 func content(b Bundle) string {
 	sum := sha256.New()
 	writePart(sum, []byte("content "+digestVersion))
@@ -67,8 +67,8 @@ func writeFiles(sum hash.Hash, files []File) {
 	}
 }
 
-// writePart writes the length of part before it, so that the end of one part can
-// not be taken for the beginning of the next.
+// writePart writes the length of part before it, so that the end of one part cannot be read as
+// the beginning of the next.
 func writePart(sum hash.Hash, part []byte) {
 	var length [8]byte
 	binary.BigEndian.PutUint64(length[:], uint64(len(part)))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NoMatchError says that paths match no folder.
+// NoMatchError reports that paths match no folder.
 type NoMatchError struct {
 	Paths []string
 }
@@ -19,13 +19,13 @@ func (e *NoMatchError) Error() string {
 	return "no folder matches " + strings.Join(quoted, ", ")
 }
 
-// EmptyError says that there is nothing to make a bundle of.
+// EmptyError reports that there are no files for a bundle.
 type EmptyError struct {
-	// Paths were looked through; none of a bundle made of one folder.
+	// Paths are the paths that were searched; none for a bundle made of one folder.
 	Paths []string
 }
 
-// Error says what was looked for.
+// Error describes which files are missing.
 func (e *EmptyError) Error() string {
 	if len(e.Paths) == 0 {
 		return "the folder contains no files"
@@ -33,7 +33,7 @@ func (e *EmptyError) Error() string {
 	return fmt.Sprintf("no bundle found below %s: no folder contains manifests (.yaml, .yml, .json), or a fleet.yaml with other files", strings.Join(e.Paths, ", "))
 }
 
-// DuplicateNameError says that two folders make bundles of one name.
+// DuplicateNameError reports that two folders make bundles of the same name.
 type DuplicateNameError struct {
 	Name  string
 	Paths [2]string
@@ -44,14 +44,14 @@ func (e *DuplicateNameError) Error() string {
 	return fmt.Sprintf("folders %s and %s both define a bundle named %q; set another name in one of the two fleet.yaml files", e.Paths[0], e.Paths[1], e.Name)
 }
 
-// PathError says that a path of a source makes no bundle.
+// PathError reports that a path of a source makes no bundle.
 type PathError struct {
 	Path string
-	// Outside says that it leads out of the source; else it is hidden.
+	// Outside is true if the path leads out of the source; otherwise the path is hidden.
 	Outside bool
 }
 
-// Error says why.
+// Error names the reason.
 func (e *PathError) Error() string {
 	if e.Outside {
 		return fmt.Sprintf("path %q is outside of the source", e.Path)
@@ -59,7 +59,7 @@ func (e *PathError) Error() string {
 	return fmt.Sprintf("path %q is hidden, and hidden folders are not read as bundles; rename it", e.Path)
 }
 
-// OutsideError says that an option leads out of the bundle.
+// OutsideError reports that an option leads out of the bundle.
 type OutsideError struct {
 	// File is the fleet.yaml, Option the key there, such as "kustomize.dir".
 	File, Option, Name string
@@ -70,16 +70,16 @@ func (e *OutsideError) Error() string {
 	return inFile(e.File, fmt.Sprintf("%s %q is outside of the bundle's folder", e.Option, e.Name))
 }
 
-// ChartError says that helm.chart does not lead to a chart of the bundle.
+// ChartError reports that helm.chart does not lead to a chart of the bundle.
 type ChartError struct {
-	// File is the fleet.yaml, Chart what helm.chart says there.
+	// File is the fleet.yaml, Chart its value of helm.chart.
 	File, Chart string
-	// Outside says that it leads out of the bundle, Fetched that it was fetched and
-	// is no chart.
+	// Outside is true if the path leads out of the bundle, Fetched if the fetched files are no
+	// chart.
 	Outside, Fetched bool
 }
 
-// Error says what helm.chart must be.
+// Error describes what helm.chart must be.
 func (e *ChartError) Error() string {
 	if e.Outside {
 		return inFile(e.File, fmt.Sprintf("helm.chart %q is outside of the bundle's folder; move the chart into it", e.Chart))
@@ -90,7 +90,7 @@ func (e *ChartError) Error() string {
 	return inFile(e.File, fmt.Sprintf("helm.chart %q is neither a folder of the bundle with a Chart.yaml, nor a packed chart, nor the address of a chart", e.Chart))
 }
 
-// ValuesFileError says that a values file cannot be used.
+// ValuesFileError reports that a values file cannot be used.
 type ValuesFileError struct {
 	// File is the fleet.yaml that names Name.
 	File, Name string
@@ -105,7 +105,7 @@ func (e *ValuesFileError) Error() string {
 // Unwrap gives the cause.
 func (e *ValuesFileError) Unwrap() error { return e.Err }
 
-// OptionsFileError says that the file with the options of a bundle cannot be read.
+// OptionsFileError reports that the file with the options of a bundle cannot be read.
 type OptionsFileError struct {
 	Name string
 	Err  error
@@ -119,7 +119,7 @@ func (e *OptionsFileError) Error() string {
 // Unwrap gives the cause.
 func (e *OptionsFileError) Unwrap() error { return e.Err }
 
-// LinkError says that a symbolic link cannot be followed.
+// LinkError reports that a symbolic link cannot be followed.
 type LinkError struct {
 	Path string
 	Err  error
@@ -133,13 +133,13 @@ func (e *LinkError) Error() string {
 // Unwrap gives the cause.
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// FleetFileError says that the folder of a bundle described elsewhere has a
-// description of its own.
+// FleetFileError reports a fleet.yaml in the folder of a bundle whose options are given
+// elsewhere.
 type FleetFileError struct {
 	File string
 }
 
-// Error says what to do about it.
+// Error describes what to do.
 func (e *FleetFileError) Error() string {
 	return fmt.Sprintf("the folder contains a %s, which would be ignored; remove it, or read this directory with fleet_gitrepo", e.File)
 }
@@ -151,7 +151,7 @@ func inFile(file, message string) string {
 	return file + ": " + message
 }
 
-// inFileError says where something stands that err is about.
+// inFileError adds the name of the file to err.
 func inFileError(file string, err error) error {
 	if file == "" {
 		return err

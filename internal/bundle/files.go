@@ -2,10 +2,10 @@ package bundle
 
 import "io/fs"
 
-// Files are the files of a folder as a bundle has them, sorted by name: hidden
-// and ignored ones do not count, and links are followed inside of it.
+// Files returns the files of a folder as in a bundle, sorted by name: without hidden and ignored
+// files, and with links followed inside the folder.
 //
-// Errors: *LinkError, *SizeError, *CountError and what fsys returns.
+// Errors: *LinkError, *SizeError, *CountError and the errors of fsys.
 func Files(fsys fs.FS) ([]File, error) {
 	f, err := newReading(fsys).folder(".")
 	if err != nil {

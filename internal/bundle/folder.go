@@ -11,18 +11,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// folder reads the files of one bundle. Symbolic links are followed as long as
-// they stay in it.
+// folder reads the files of one bundle. Symbolic links are followed inside the folder.
 type folder struct {
 	*reading
-	// root is its path in the source, fsys what is below it.
+	// root is the path of the folder in the source, fsys the file system below it.
 	root string
 	fsys fs.FS
 	// leftOut are names of files that do not belong to the bundle.
 	leftOut map[string]bool
-	// fromRepository says that a fleet.yaml describes the bundle, or nothing does.
+	// fromRepository is true if the bundle has a fleet.yaml or no description. It is false for
+	// New.
 	fromRepository bool
-	// notes are worth knowing of its files.
+	// notes are warnings about the files.
 	notes []fleetyaml.Problem
 	files []File
 	// entryCount counts files and folders, filesSize and valuesSize bytes.
@@ -30,7 +30,7 @@ type folder struct {
 	filesSize, valuesSize int64
 	// values are values files that were read.
 	values map[string]values
-	// secrets are what was decrypted so far, nil if nothing was.
+	// secrets are the parts that were decrypted so far, nil if there are none.
 	secrets *Secrets
 }
 
@@ -47,7 +47,7 @@ func (r *reading) folder(name string) (*folder, error) {
 	return &folder{reading: r, root: root, fsys: fsys, values: make(map[string]values)}, nil
 }
 
-// read is the content of a file.
+// read returns the content of a file.
 func (f *folder) read(name string) ([]byte, error) {
 	resolved, err := f.resolve(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *folder) read(name string) ([]byte, error) {
 	return f.file(path.Join(f.root, resolved), name)
 }
 
-// list returns all files, sorted by name. Hidden ones do not count, as in Fleet
+// list returns all files, sorted by name. Hidden files are left out, as in Fleet
 // (internal/bundlereader/loaddirectory.go).
 func (f *folder) list() ([]File, error) {
 	if err := f.load(".", ".", nil, nil); err != nil {
@@ -66,8 +66,8 @@ func (f *folder) list() ([]File, error) {
 	return f.files, nil
 }
 
-// load reads the folder dir under the name that it has in the bundle. above are
-// the folders it is in.
+// load reads the folder dir under the name that it has in the bundle. above are the folders that
+// contain dir.
 func (f *folder) load(dir, name string, rules []rule, above []string) error {
 	entries, err := fs.ReadDir(f.fsys, dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []st
 
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name != "." }
 
-// follow returns where a symbolic link leads and what is there.
+// follow returns the path and the type of a symbolic link's target.
 func (f *folder) follow(link string) (string, fs.FileMode, error) {
 	resolved, err := f.resolve(link)
 	if err != nil {
@@ -151,9 +151,8 @@ func (f *folder) resolve(name string) (string, error) {
 	return resolve(f.fsys, name, "the bundle's folder")
 }
 
-// resolve returns the path of name without symbolic links. It looks at every
-// step of the way, so that no link leads out of fsys and back in again. where is
-// what errors call fsys.
+// resolve returns the path of name without symbolic links. It checks every step of the way, so
+// that no link leads out of fsys and back in again. where is the name of fsys in errors.
 func resolve(fsys fs.FS, name, where string) (string, error) {
 	resolved, links := ".", 0
 	rest := strings.Split(path.Clean(name), "/")

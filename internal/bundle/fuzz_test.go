@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// FuzzRead: whatever a source holds, a bundle has files that are in it, in order,
-// each once; and it has a digest when it lacks nothing.
+// FuzzRead checks any source: a bundle has only files of the source, in order, each once. It has
+// digests exactly if no chart is missing.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"-- fleet.yaml --\nhelm: {chart: c, valuesFiles: [v.yaml]}\n-- v.yaml --\na: 1\n-- c/Chart.yaml --\nname: c\ndependencies: [{name: d}]\n-- c/charts/d-1.tgz --\n",

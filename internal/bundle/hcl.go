@@ -6,18 +6,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// HCL is what of a bundle stands in a Terraform configuration. Terraform does not report to a
-// provider which values are sensitive, so any text in it can be a secret. The zero value is a
-// bundle that a git repository or a directory has as a whole.
+// HCL describes which parts of a bundle are in a Terraform configuration. Terraform does not
+// report to a provider which values are sensitive, so any text in a configuration can be a
+// secret. The zero value is for a bundle that is entirely in a git repository or a directory.
 type HCL struct {
-	// Files says that the files do.
+	// Files is true if the files are in the configuration.
 	Files bool
-	// Texts are the texts in helm.values and helm.templateValues that do, those of
-	// customizations included.
+	// Texts are the texts in helm.values and helm.templateValues that are in the configuration,
+	// those of customizations included.
 	Texts map[string]bool
 }
 
-// TextsOf are the texts in the values of a definition, as they are before they are templated.
+// TextsOf returns the texts in the values of a definition, before they are templated.
 func TextsOf(def fleetyaml.Definition) map[string]bool {
 	found := map[string]bool{}
 	add := func(text string) { found[text] = true }

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// HelmIgnoreFile leaves files out of the chart in whose folder it is. It is the only hidden file
-// that a bundle can have: it has it if it leaves out a file, so that the digests of other bundles
-// do not depend on it. Fleet has no hidden file in a bundle and does not apply it.
+// HelmIgnoreFile leaves files out of the chart in its folder. It is the only hidden file that a
+// bundle can have. A bundle has this file only if it leaves out another file, so that the digests
+// of other bundles do not depend on it. Fleet has no hidden files in a bundle and does not apply
+// it.
 const HelmIgnoreFile = ".helmignore"
 
-// IgnoreRules reads a HelmIgnoreFile. What it returns reports whether a file is left out, by its
-// path in the folder of the chart.
+// IgnoreRules reads a HelmIgnoreFile. The returned function reports whether a file is left out,
+// by its path in the folder of the chart.
 type IgnoreRules func(content []byte) (func(name string) bool, error)
 
 // addIgnoreFiles adds the .helmignore of the charts in the folder.

@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// ignoreFile leaves files out of a bundle. It may be in any folder and counts
-// below that folder.
+// ignoreFile leaves files out of a bundle. It may be in any folder and applies below that folder.
 const ignoreFile = ".fleetignore"
 
-// rule is one line of a .fleetignore: a pattern for the base name of files and
-// folders at any depth, or with inFolder the name of folders to leave out, which
-// is written "name/*".
+// rule is one line of a .fleetignore: a pattern for the base name of files and folders at any
+// depth. With inFolder, the line is "name/*", and pattern is the name of folders to leave out.
 type rule struct {
 	pattern  string
 	inFolder bool
@@ -24,12 +22,12 @@ func (r rule) matches(name string, isDir bool) bool {
 	if r.inFolder {
 		return isDir && name == r.pattern
 	}
-	matched, _ := path.Match(r.pattern, name) // parseRules has tried the pattern.
+	matched, _ := path.Match(r.pattern, name) // parseRules has checked the pattern.
 	return matched
 }
 
-// withRules adds the rules of a folder, if it has a .fleetignore, to those that
-// count there already.
+// withRules adds the rules in the .fleetignore of a folder, if there is one, to the rules of the
+// folders above.
 func (f *folder) withRules(rules []rule, dir string, entries []fs.DirEntry) ([]rule, error) {
 	if !slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == ignoreFile }) {
 		return rules, nil

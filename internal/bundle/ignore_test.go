@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRules: every line is a pattern that can be tried, a comment, or an error
-// that says on which line it stands.
+// FuzzRules checks that every line is a valid pattern, a comment, or an error that names the
+// line.
 func FuzzRules(f *testing.F) {
 	for _, seed := range []string{"", "# a\n*.tmp  \ndir/*\n", "[", "[a-]\r\n\\ \n/*", "**/a\n!b"} {
 		f.Add(seed, "a.tmp")

@@ -5,13 +5,13 @@ import (
 	"path"
 )
 
-// KustomizationFiles are the names of the file that makes a folder a
-// kustomization; Fleet knows only the first.
+// KustomizationFiles are the names of the file that makes a folder a kustomization; Fleet
+// supports only the first.
 func KustomizationFiles() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 }
 
-// NoKustomizationError says that kustomize.dir leads to no kustomization.
+// NoKustomizationError reports that kustomize.dir leads to no kustomization.
 type NoKustomizationError struct {
 	Bundle, Dir string
 }
@@ -20,10 +20,10 @@ func (e *NoKustomizationError) Error() string {
 	return fmt.Sprintf("bundle %s: kustomize.dir names %q, which contains no %s", e.Bundle, e.Dir, KustomizationFiles()[0])
 }
 
-// Kustomization returns the folder with the kustomization that is built for the
-// bundle: dir, or without that its root (Fleet's internal/bundlereader/style.go).
-// found is false for a bundle without one. A dir without one is a
-// *NoKustomizationError; Fleet takes such a bundle for plain manifests.
+// Kustomization returns the folder with the kustomization that is built for the bundle: dir, or
+// the root of the bundle if dir is empty (Fleet's internal/bundlereader/style.go). found is false
+// for a bundle without a kustomization. A dir without one is a *NoKustomizationError; Fleet
+// treats such a bundle as plain manifests.
 func (b Bundle) Kustomization(dir string) (folder string, found bool, err error) {
 	folder = path.Clean(dir)
 	for _, name := range KustomizationFiles() {

@@ -11,21 +11,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// What is read of a source is bounded, so that nothing in it can take all memory
-// or time. A Helm release must fit into a Secret of 1 MiB; so these limits are far
-// above what can be deployed.
+// These limits keep a source from using all memory or time. A Helm release must fit into a Secret
+// of 1 MiB, so the limits are far above what can be deployed.
 const (
 	// MaxFile is how many bytes one file may have.
 	MaxFile = 32 << 20
 	// MaxBundle is how many bytes the files of one bundle may have.
 	MaxBundle = 256 << 20
-	// maxSource is how many bytes all that is read of one source may have.
+	// maxSource is how many bytes may be read from one source.
 	maxSource = 1 << 30
-	// maxValues is how many bytes the values files of one bundle may expand to,
-	// each as often as it is named.
+	// maxValues is how many bytes the values files of one bundle may expand to, each counted as
+	// often as it is named.
 	maxValues = 64 << 20
-	// maxEntries is how many files and folders one bundle may have. It bounds what
-	// links that lead to folders of links can grow into.
+	// maxEntries is how many files and folders one bundle may have. It limits the expansion of
+	// links to folders that contain links.
 	maxEntries = 100_000
 	// maxEncrypted is how many files of one source are decrypted, and maxEncryptedSize how
 	// many bytes they may have together.
@@ -37,31 +36,31 @@ const (
 	// maxSourceEntries is how many files and folders all bundles may have, counted in
 	// the same way.
 	maxSourceEntries = 2_000_000
-	// maxRules is how many lines of .fleetignore files may count in one folder.
+	// maxRules is how many lines of .fleetignore files may apply in one folder.
 	maxRules = 1000
-	// maxLinks is how many symbolic links one path may go through.
+	// maxLinks is how many symbolic links are followed for one path.
 	maxLinks = 40
 )
 
-// SizeError says that something is larger than what is read.
+// SizeError reports that one or more files are larger than allowed.
 type SizeError struct {
-	// What is the name of a file, or says what several files are.
+	// What is the name of a file, or describes several files.
 	What string
 	// Limit is in bytes.
 	Limit  int64
 	advice string
 }
 
-// Error names the limit and says what to do.
+// Error names the limit and describes what to do.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s: larger than the limit of %d MiB%s", e.What, e.Limit>>20, e.advice)
 }
 
 const ignoreAdvice = "; exclude files that are not deployed with a .fleetignore"
 
-// CountError says that there are more things than what is read.
+// CountError reports that there are more of something than allowed.
 type CountError struct {
-	// What says what they are.
+	// What describes the things that were counted.
 	What  string
 	Limit int
 }
@@ -71,29 +70,29 @@ func (e *CountError) Error() string {
 	return fmt.Sprintf("more than %d %s", e.Limit, e.What)
 }
 
-// reading is what the folders of one source share.
+// reading is the state that the folders of one source share.
 type reading struct {
 	fsys fs.FS
-	// contents are those of files by their path in fsys. Bundles that contain each
-	// other have the same files; they are read and kept once.
+	// contents are the contents of files by their path in fsys. A file of nested bundles is read
+	// and kept once.
 	contents map[string][]byte
-	// size is that of contents, listed that of all files of all bundles.
+	// size is the size of contents, listed the size of all files of all bundles.
 	size, listed int64
 	entries      int
 	limits       limits
 	keys         *sops.Decrypter
 	ignoreRules  IgnoreRules
-	// imageScans says that markers count, images are the tags for marked lines, and imageNotes is
-	// what is worth knowing about these.
+	// imageScans is true if markers are applied. images are the tags for marked lines, and
+	// imageNotes are notes about these lines.
 	imageScans bool
 	images     []MarkedImage
 	imageNotes []fleetyaml.Problem
-	// decrypted counts the files that were, and decryptedSize their bytes.
+	// decrypted counts the decrypted files, and decryptedSize their bytes.
 	decrypted     int
 	decryptedSize int64
 }
 
-// limits are those of a source.
+// limits are the limits for one source.
 type limits struct {
 	size, listed int64
 	entries      int
@@ -103,7 +102,7 @@ func newReading(fsys fs.FS) *reading {
 	return &reading{fsys: fsys, contents: make(map[string][]byte), limits: limits{maxSource, maxListed, maxSourceEntries}, keys: &sops.Decrypter{}}
 }
 
-// file reads the file at a path of the source. name is what errors call it.
+// file reads the file at a path of the source. name is the name of the file in errors.
 func (r *reading) file(at, name string) ([]byte, error) {
 	if content, ok := r.contents[at]; ok {
 		return content, nil
@@ -133,7 +132,7 @@ func (r *reading) file(at, name string) ([]byte, error) {
 	return content, nil
 }
 
-// full says whether there is more in the source than what is read.
+// full returns an error if the source exceeds its limits.
 func (r *reading) full() error {
 	switch {
 	case r.size > r.limits.size:
@@ -146,8 +145,8 @@ func (r *reading) full() error {
 	return nil
 }
 
-// checkSize refuses what is too large in a whole bundle, files that were added
-// included, and YAML that expands to more than can be read.
+// checkSize refuses a whole bundle that is too large, added files included, and YAML that expands
+// to more than can be read.
 func (b Bundle) checkSize() error {
 	if len(b.Files) > maxEntries {
 		return &CountError{What: "files and folders in one bundle", Limit: maxEntries}
@@ -167,7 +166,7 @@ func (b Bundle) checkSize() error {
 	return nil
 }
 
-// inYAML says in which file the problems of err are.
+// inYAML adds the name of the file to the problems of err.
 func inYAML(file string, err error) error {
 	found, ok := errors.AsType[*fleetyaml.Error](err)
 	if !ok {

@@ -58,8 +58,8 @@ func (s source) read(o bundle.ReadOptions) (bundle.Result, error) {
 	return bundle.Read(os.DirFS(s.root), o)
 }
 
-// bounded fails if f takes more than a minute, or allocates more than megabytes in
-// all. It takes seconds on an idle machine, and what has no bound takes hours.
+// bounded fails if f takes more than a minute, or allocates more than megabytes in all. On an
+// idle machine, f takes seconds. Without limits, f takes hours.
 func bounded(t *testing.T, megabytes uint64, f func()) {
 	t.Helper()
 
@@ -79,7 +79,7 @@ func bounded(t *testing.T, megabytes uint64, f func()) {
 	t.Logf("%s, %d MiB allocated in all", taken, allocated)
 }
 
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The allocated memory is measured.
 func TestReadLimits(t *testing.T) {
 	const hundred = 100_000_000
 	tests := map[string]struct {
@@ -166,9 +166,9 @@ func isTooLarge(err error) bool {
 	return ok && found.Only(fleetyaml.TooLarge)
 }
 
-// Bundles that stand in each other have the same files, and share what is in them.
+// Nested bundles have the same files, and share their contents.
 //
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The allocated memory is measured.
 func TestReadNested(t *testing.T) {
 	const depth = 100
 	s := newSource(t, "")
@@ -186,7 +186,7 @@ func TestReadNested(t *testing.T) {
 	})
 }
 
-// A text of a few lines that stands for more than can be read.
+// bomb returns a text of a few lines that expands to more than can be read.
 func bomb() string {
 	var text strings.Builder
 	text.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -196,7 +196,7 @@ func bomb() string {
 	return text.String()
 }
 
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The allocated memory is measured.
 func TestReadBombs(t *testing.T) {
 	const deep = 5000
 	nested := "a: " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\n"
@@ -242,7 +242,7 @@ func TestReadBombs(t *testing.T) {
 	})
 }
 
-// Options that lead out of the folder, and links that do: what they lead to exists.
+// Options and links that lead out of the folder are refused, although their targets exist.
 func TestReadOutside(t *testing.T) {
 	t.Parallel()
 
@@ -303,7 +303,7 @@ func TestReadOutside(t *testing.T) {
 	}
 }
 
-// A file that is none would keep a reader waiting.
+// A named pipe is refused, because reading it would block.
 func TestReadIrregular(t *testing.T) {
 	t.Parallel()
 
@@ -320,9 +320,9 @@ func TestReadIrregular(t *testing.T) {
 	}
 }
 
-// However many charts a fleet.yaml names, and however many files there are.
+// Many charts in a fleet.yaml and many files are read within the limits.
 //
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The allocated memory is measured.
 func TestReadManyCharts(t *testing.T) {
 	const many = 5_000
 	fsys := fstest.MapFS{"Chart.yaml": {Data: []byte("name: a\n")}}

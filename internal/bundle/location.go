@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Kind says by what means a chart is fetched.
+// Kind is the kind of place that a chart is fetched from.
 type Kind int
 
 // The kinds of places where charts are kept.
@@ -26,7 +26,7 @@ const (
 	Git
 )
 
-// Location says where a chart is kept. Its forms are those of Fleet's
+// Location is the place where a chart is kept. Its forms are those of Fleet's
 // internal/bundlereader/charturl.go and source.go.
 type Location struct {
 	Kind Kind
@@ -46,8 +46,7 @@ type Location struct {
 	Format string
 }
 
-// LocationError says that a chart cannot be found from what helm.repo and
-// helm.chart say.
+// LocationError reports that helm.repo and helm.chart are not a valid address of a chart.
 type LocationError struct {
 	Chart Chart
 	Err   string
@@ -62,8 +61,7 @@ func (e *LocationError) Error() string {
 
 const ociScheme = "oci://"
 
-// IsRemote says whether the chart is an address, as against a folder of its
-// bundle.
+// IsRemote reports whether the chart is an address, and not a folder of its bundle.
 func (c Chart) IsRemote() bool {
 	return c.Repo != "" || remoteChart.MatchString(c.Name)
 }
@@ -178,7 +176,7 @@ func (c Chart) byURL() (Location, string) {
 	return at, at.checked()
 }
 
-// checked says what is wrong with an archive.
+// checked returns what is wrong with the address of an archive, "" if it is valid.
 func (l Location) checked() string {
 	if l.Format == "" {
 		return "it is not an archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= must be one of these; for a git repository, prefix the address with git::"
@@ -194,7 +192,7 @@ var (
 	scpForm  = regexp.MustCompile(`^([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):/?([^/].*)$`)
 )
 
-// formats are the formats of archives by the ways to write them.
+// formats are the formats of archives by their file extensions.
 //
 //nolint:gochecknoglobals // a table
 var formats = map[string]string{
@@ -215,7 +213,7 @@ func formatOf(name string) string {
 	return longest
 }
 
-// forcedScheme takes "git" off "git::https://…".
+// forcedScheme splits "git::https://…" into "git" and the rest.
 func forcedScheme(address string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(address, "::")
 	if !found || strings.ContainsAny(scheme, "/:@") {

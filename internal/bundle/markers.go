@@ -18,14 +18,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// MarkedImage is a tag that lines get which are marked with its name.
+// MarkedImage is the tag for lines that are marked with its name.
 type MarkedImage struct {
-	// TagName is that of the entry of imageScans.
+	// TagName is the tagName of the entry of imageScans.
 	TagName string `json:"tagName"`
 	image.Tag
 }
 
-// text returns what stands at a line that is marked with part of the name
+// text returns the text for a line whose marker names a part of the image
 // (internal/cmd/controller/imagescan/update/setters.go). ok is false if there is no such part.
 func (m MarkedImage) text(part string) (text string, ok bool) {
 	switch part {
@@ -47,11 +47,11 @@ const marker = `"$imagescan"`
 // maxImageNotes is how many notes are made about the marked lines of one source.
 const maxImageNotes = 100
 
-// byteOrderMark may begin a file. YAML does not count it as a column.
+// byteOrderMark may be at the start of a file. YAML does not count it as a column.
 const byteOrderMark = "\uFEFF"
 
-// setImages returns a file of a source in which marked lines have the tags of the images. at is the
-// path of the file. Files with other names than YAML has stay as they are, and so do lines whose name
+// setImages returns the content of a file with the tags of the images in its marked lines. at is
+// the path of the file. A file without a YAML extension stays as it is. So does a line whose name
 // is unknown or whose marker does not follow a value.
 //
 // Errors: *fleetyaml.Error, *EncryptedFileError, and one without a type for a file that cannot be
@@ -112,16 +112,16 @@ func isYAMLFile(name string) bool {
 
 // markedFile is a text with lines that are marked.
 type markedFile struct {
-	lines     []string // With their breaks.
+	lines     []string // With their line breaks.
 	documents []*yaml.Node
 	values    []markedValue
 }
 
-// markedValue is a value that ends its line, but for a marker.
+// markedValue is a value with only a marker after it in its line.
 type markedValue struct {
 	node         *yaml.Node
 	line, column int // From 1; the column counts characters.
-	// name is that of the entry of imageScans, part what of the image is wanted.
+	// name is the tagName of the entry of imageScans, part the requested part of the image.
 	name, part string
 }
 
@@ -146,8 +146,8 @@ func parseMarked(text string) (markedFile, error) {
 	}
 }
 
-// appendMarked goes through a document. An alias leads to what is visited anyway, and keys are no
-// values.
+// appendMarked appends the marked values of a document. Aliases are not followed, because their
+// targets are visited anyway. Keys are not values.
 func appendMarked(values []markedValue, node *yaml.Node) []markedValue {
 	if node.Kind == yaml.ScalarNode {
 		if mark, ok := markerOf(node.LineComment); ok {
@@ -172,10 +172,10 @@ func markerOf(comment string) (name string, ok bool) {
 	return name, ok
 }
 
-// lineBreak are the line breaks that YAML counts.
+// lineBreak matches the line breaks of YAML.
 var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
-// linesOf returns the lines of a text with their breaks.
+// linesOf returns the lines of a text with their line breaks.
 func linesOf(text string) []string {
 	var lines []string
 	begin := 0
@@ -186,8 +186,8 @@ func linesOf(text string) []string {
 	return append(lines, text[begin:])
 }
 
-// set returns the text with the tags of images. It must say the same as before but for the values
-// that are set.
+// set returns the text with the tags of images. The new text must be equal YAML, except for the
+// values that are set.
 func (f markedFile) set(at string, images []MarkedImage) (string, error) {
 	lines := slices.Clone(f.lines)
 	var first *markedValue
@@ -222,7 +222,7 @@ func (f markedFile) set(at string, images []MarkedImage) (string, error) {
 	return changed, nil
 }
 
-// sameNode compares what two nodes say.
+// sameNode reports whether two nodes have the same content.
 func sameNode(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && a.Anchor == b.Anchor && slices.EqualFunc(a.Content, b.Content, sameNode)
 }
@@ -237,11 +237,11 @@ func (m markedValue) misplaced(at string) error {
 
 var (
 	endOfValue = regexp.MustCompile(`\s+#\s*\{\s*"\$imagescan"`)
-	// plainText is text that needs no quotes in YAML.
+	// plainText matches text that needs no quotes in YAML.
 	plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*/[A-Za-z0-9._:@/-]*$`)
 )
 
-// in writes text in place of the value in its line. ok is false if it does not stand there.
+// in replaces the value in its line with text. ok is false if the value is not in that line.
 func (m markedValue) in(line, text string) (changed string, ok bool) {
 	characters := []rune(line)
 	if m.column < 1 || m.column > len(characters) {
@@ -257,7 +257,7 @@ func (m markedValue) in(line, text string) (changed string, ok bool) {
 	case begin == '"' || begin == '\'':
 		quote = string(begin)
 	case m.part == "tag" || !plainText.MatchString(text):
-		quote = `"` // A tag such as 1.10 is a number without.
+		quote = `"` // Without quotes, a tag such as 1.10 is a number.
 	}
 	return before + quote + text + quote + rest[end[0]:], true
 }

@@ -102,7 +102,7 @@ func TestMarkedLines(t *testing.T) {
 	}
 }
 
-// Marked lines count in values, in fleet.yaml and in files that several bundles have.
+// Marked lines get tags in fleet.yaml and in values files, but not in a file that is not YAML.
 func TestMarkedLinesOfAllFiles(t *testing.T) {
 	t.Parallel()
 	fsys := fstest.MapFS{
@@ -152,8 +152,7 @@ func FuzzMarkedLines(f *testing.F) {
 	})
 }
 
-// What a repository says in many files does not fill a plan with warnings, and encrypted files are
-// not changed.
+// Many files with markers do not fill a plan with warnings, and encrypted files are not changed.
 func TestMarkersAreBounded(t *testing.T) {
 	t.Parallel()
 	fsys := fstest.MapFS{"web/cm.yaml": {Data: []byte("a: b\n")}}

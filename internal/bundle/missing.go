@@ -10,8 +10,8 @@ import (
 // maxMissing is how many overlays without a folder are reported.
 const maxMissing = 20
 
-// missingOverlays warns of names in yaml.overlays without a folder. As in Fleet they
-// do nothing, which is seldom what was meant.
+// missingOverlays warns of names in yaml.overlays without a folder. As in Fleet, such names have
+// no effect, which is seldom intended.
 func missingOverlays(b Bundle) []fleetyaml.Problem {
 	warned := map[string]bool{}
 	var warnings []fleetyaml.Problem

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxName is the longest name that Helm takes for a release.
+	// maxName is the longest name that Helm accepts for a release.
 	maxName = 53
-	// cutName is what is left of a longer one, before "-" and five characters of
+	// cutName is how many characters of a longer name are kept, before "-" and five characters of
 	// a hash.
 	cutName = 47
 )
@@ -20,10 +20,9 @@ var (
 	dnsLabel   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-// Name makes the name of a bundle from the name of its repository and its path:
-// a DNS label of at most 53 characters. It follows Fleet's internal/names/name.go:
-// "test/App_One" gives "test-app-one-" and eight characters of a hash, because
-// "A" and "_" were lost.
+// Name makes the name of a bundle from the name of its repository and its path: a DNS label of at
+// most 53 characters. It follows Fleet's internal/names/name.go: "test/App_One" gives
+// "test-app-one-" and eight characters of a hash, because "A" and "_" were replaced.
 func Name(seed string) string {
 	name := strings.ReplaceAll(seed, "/", "-")
 	if strings.ContainsFunc(name, isLost) {
@@ -39,10 +38,10 @@ func Name(seed string) string {
 	return strings.TrimSuffix(name[:cutName], "-") + "-" + md5Hex(name)[:5]
 }
 
-// ReleaseName is the name of the Helm release of a bundle that names none itself.
+// ReleaseName returns the name of the Helm release of a bundle that does not set one.
 func ReleaseName(bundleName string) string { return Name(bundleName) }
 
-// isLost says whether a name cannot hold r as it is.
+// isLost reports whether a name cannot contain r as it is.
 func isLost(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 }

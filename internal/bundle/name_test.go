@@ -35,7 +35,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// FuzzName: every name is one that Kubernetes and Helm take, and a name of its own.
+// FuzzName checks that Kubernetes and Helm accept every name, and that Name does not change such
+// a name again.
 func FuzzName(f *testing.F) {
 	for _, seed := range []string{"test/simple", "App_One", "", "日本", strings.Repeat("a-", 60), "a/../b"} {
 		f.Add(seed)

@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// notesOf report options of a bundle that have no effect.
+// notesOf returns notes about options of a bundle that have no effect.
 func notesOf(b Bundle) []fleetyaml.Problem {
 	notes, variants := missingOverlays(b), variantsOf(b)
 	for _, message := range slices.Concat(ineffectiveVersions(b), unusedOverlays(variants), ineffectiveValues(b.Files, variants)) {
@@ -19,17 +19,18 @@ func notesOf(b Bundle) []fleetyaml.Problem {
 	return notes
 }
 
-// variant is what a bundle is by the options of the root or of one customization.
+// variant is a bundle with the options of the root or of one customization.
 type variant struct {
 	helm     *fleetyaml.Helm
 	overlays []string
-	// isChart and isKustomized say what it is, whether or not its chart was fetched.
+	// isChart and isKustomized are the kind of the variant, even if its chart was not fetched
+	// yet.
 	isChart, isKustomized bool
 }
 
 func (v variant) isPlain() bool { return !v.isChart && !v.isKustomized }
 
-// variantsOf begin with the root.
+// variantsOf returns the variants of a bundle, the root first.
 func variantsOf(b Bundle) []variant {
 	files := tree(b.Files)
 	of := func(helm *fleetyaml.Helm, dir string, y *fleetyaml.YAML) variant {
@@ -60,7 +61,7 @@ func kustomizeDir(options *fleetyaml.Kustomize) string {
 	return options.Dir
 }
 
-// ineffectiveVersions report versions of charts that are files of the bundle.
+// ineffectiveVersions reports versions of charts that are files of the bundle.
 func ineffectiveVersions(b Bundle) []string {
 	var messages []string
 	files, root := tree(b.Files), chartOf(b.Definition.Helm)
@@ -77,8 +78,8 @@ func ineffectiveVersions(b Bundle) []string {
 	return messages
 }
 
-// unusedOverlays report overlays of what is no plain manifests, as in Fleet
-// (internal/helmdeployer/render/helm.go).
+// unusedOverlays reports overlays of a chart or a kustomization. As in Fleet, these have no
+// effect (internal/helmdeployer/render/helm.go).
 func unusedOverlays(variants []variant) []string {
 	for i, v := range variants {
 		if len(v.overlays) == 0 || v.isPlain() || i == 0 && slices.ContainsFunc(variants, variant.isPlain) {
@@ -93,8 +94,8 @@ func unusedOverlays(variants []variant) []string {
 	return nil
 }
 
-// ineffectiveValues report values that no template reads: in a bundle without a chart, only the
-// files below templates/ are templates, and none beside a kustomization.
+// ineffectiveValues reports values that no template reads. In a bundle without a chart, only the
+// files below templates/ are templates. Beside a kustomization there are no templates.
 func ineffectiveValues(files []File, variants []variant) []string {
 	hasTemplates := slices.ContainsFunc(files, func(file File) bool {
 		return strings.HasPrefix(file.Name, "templates/") || strings.HasPrefix(file.Name, "overlays/") && path.Base(path.Dir(file.Name)) == "templates"

@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// What has no effect is reported, and what has one is not.
+// Only options without an effect are reported.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	const chart = "-- Chart.yaml --\napiVersion: v2\nname: web\nversion: 1.0.0\n"

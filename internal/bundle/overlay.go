@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Overlay is what a GitRepo lays on each of its bundles.
+// Overlay has the settings that a GitRepo applies to each of its bundles.
 type Overlay struct {
 	TargetNamespace     string                  `json:"targetNamespace,omitempty"`
 	ServiceAccount      string                  `json:"serviceAccount,omitempty"`
@@ -20,9 +20,9 @@ type Overlay struct {
 	ForceSyncGeneration int64                   `json:"forceSyncGeneration,omitempty"`
 }
 
-// on lays o on a definition, as Fleet does (internal/bundlereader/read.go): what
-// is true stays true, labels of the bundle win, and forceSyncGeneration is
-// always that of the GitRepo.
+// on applies o to a definition, as Fleet does (internal/bundlereader/read.go): options that are
+// true stay true, labels of the bundle win, and forceSyncGeneration is always that of the
+// GitRepo.
 func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 	if len(o.Labels) > 0 {
 		labels := maps.Clone(o.Labels)
@@ -30,8 +30,8 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		def.Labels = labels
 	}
 	if o.ServiceAccount != "" {
-		// Other than in Fleet, where a customization in the repository chooses another
-		// account: it would act with rights that nobody gave to the repository.
+		// In Fleet, a customization in the repository can choose another account. Here it cannot,
+		// because it would act with rights that were not given to the repository.
 		def.ServiceAccount = o.ServiceAccount
 		def.Targets = actingAs(def.Targets, o.ServiceAccount)
 		def.TargetCustomizations = actingAs(def.TargetCustomizations, o.ServiceAccount)
@@ -49,9 +49,9 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 	return def
 }
 
-// driftCorrection is correctDrift of a bundle. As in Fleet, that of the GitRepo replaces it with
-// enabled: true and is left out without. Drift is corrected here by default, so enabled: false
-// has an effect, too: on bundles that set no enabled.
+// driftCorrection returns correctDrift of a bundle. As in Fleet, correctDrift of the GitRepo
+// replaces it if enabled is true, and is ignored without enabled. Drift is corrected here by
+// default, so enabled: false also has an effect: on bundles that do not set enabled.
 func (o Overlay) driftCorrection(own *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
 	laid := o.CorrectDrift
 	switch {
@@ -67,8 +67,8 @@ func (o Overlay) driftCorrection(own *fleetyaml.CorrectDrift) *fleetyaml.Correct
 	return &merged
 }
 
-// notes report what of a definition, or of o, has no effect because of the other. file is where
-// the definition was read.
+// notes reports settings of a definition, or of o, that have no effect because of the other. file
+// is the file of the definition.
 func (o Overlay) notes(file string, def fleetyaml.Definition) []fleetyaml.Problem {
 	var notes []fleetyaml.Problem
 	note := func(format string, args ...any) {

@@ -13,24 +13,23 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// ReadOptions say what to read and what to lay on every bundle. Their JSON is
-// part of descriptors, which outlive this process.
+// ReadOptions configure which bundles are read, and the settings that apply to each of them.
+// Their JSON is part of descriptors, which outlive this process.
 type ReadOptions struct {
-	// RepoName is that of the GitRepo; names of bundles begin with it.
+	// RepoName is the name of the GitRepo; names of bundles begin with it.
 	RepoName string `json:"repoName,omitempty"`
-	// Paths are globs, relative to the root, which is what none means.
+	// Paths are globs, relative to the root; without Paths, the root is read.
 	Paths []string `json:"paths,omitempty"`
-	// BundlePaths, if there are any, take the place of Paths, which must be empty:
-	// each makes one bundle, and nothing is looked for (Fleet's driven mode,
-	// internal/cmd/cli/apply/apply.go).
+	// BundlePaths, if there are any, replace Paths, which must be empty. Each makes one bundle,
+	// and folders are not searched (Fleet's driven mode, internal/cmd/cli/apply/apply.go).
 	BundlePaths []Base `json:"bundlePaths,omitempty"`
-	// Strict makes keys of fleet.yaml that Fleet does not know an error.
+	// Strict returns an error for keys of fleet.yaml that Fleet does not support.
 	Strict  bool    `json:"strict,omitempty"`
 	Overlay Overlay `json:"overlay,omitzero"`
-	// Hold makes the bundles that can be made, and puts what is wrong with others into
+	// Hold makes the bundles that can be made, and puts the errors of the others into
 	// Result.Broken.
 	Hold bool `json:"hold,omitempty"`
-	// ImageScans says that something scans images; else imageScans are an error.
+	// ImageScans is true if images are scanned; otherwise imageScans are an error.
 	ImageScans bool `json:"imageScans,omitempty"`
 	// Images are the tags that imageScans have found, for the lines that are marked with their
 	// names.
@@ -44,13 +43,13 @@ type Base struct {
 	Options string `json:"options,omitempty"`
 }
 
-// Result is what Read has found.
+// Result is the result of Read.
 type Result struct {
 	// Bundles are sorted by path, or in the order of BundlePaths.
 	Bundles []Bundle
-	// Warnings are what is worth knowing about the files they were made from.
+	// Warnings are notes about the files from which the bundles were made.
 	Warnings []fleetyaml.Problem
-	// Broken says, with ReadOptions.Hold, why folders make no bundle, an error for each.
+	// Broken has, with ReadOptions.Hold, one error for each folder that makes no bundle.
 	Broken []error
 }
 
@@ -58,19 +57,19 @@ type Result struct {
 type Reader struct {
 	// Keys may be nil: then an encrypted file is an error.
 	Keys *sops.Decrypter
-	// IgnoreRules make the .helmignore of a chart count. nil does not, as in Fleet.
+	// IgnoreRules apply the .helmignore of a chart. nil ignores the file, as in Fleet.
 	IgnoreRules IgnoreRules
 }
 
-// Read is that of a Reader without keys.
+// Read is Reader.Read without keys.
 func Read(fsys fs.FS, o ReadOptions) (Result, error) { return Reader{}.Read(fsys, o) }
 
-// New is that of a Reader without keys.
+// New is Reader.New without keys.
 func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
 	return Reader{}.New(name, fsys, def)
 }
 
-// reading begins to read a source.
+// reading starts to read a source.
 func (r Reader) reading(fsys fs.FS) *reading {
 	begun := newReading(fsys)
 	begun.ignoreRules = r.IgnoreRules
@@ -80,15 +79,15 @@ func (r Reader) reading(fsys fs.FS) *reading {
 	return begun
 }
 
-// Read makes the bundles of a source: one of every folder that has a fleet.yaml,
-// and one of each folder that Paths name and that has manifests of its own; or
-// one of each of BundlePaths. What is Wanted or Unmet has to be added to a bundle
-// before it is whole.
+// Read makes the bundles of a source. It makes one of every folder with a fleet.yaml, and one of
+// each folder that Paths name and that has manifests of its own. With BundlePaths, it makes one
+// bundle of each of these. Charts that are Wanted or Unmet must be added to a bundle before it is
+// whole.
 //
-// Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about
-// single folders, all of them joined unless they are held: *fleetyaml.Error, *ChartError,
-// *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
-// *EncryptedFileError, *EncryptedValueError and what fsys returns.
+// Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about single folders,
+// all of them joined unless Hold is set: *fleetyaml.Error, *ChartError, *LocationError,
+// *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
+// *EncryptedFileError, *EncryptedValueError and the errors of fsys.
 func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {
@@ -140,8 +139,7 @@ func (o ReadOptions) paths() []string {
 	return o.Paths
 }
 
-// bases are the folders that make a bundle, and warnings about those that were
-// looked for in vain.
+// bases returns the folders that make a bundle, and warnings about paths that match no folder.
 func (o ReadOptions) bases(fsys fs.FS) ([]Base, Result, error) {
 	if len(o.BundlePaths) > 0 && len(o.Paths) > 0 {
 		return nil, Result{}, errors.New("paths and bundle paths cannot be combined: only paths are searched for bundles")
@@ -166,7 +164,7 @@ func (o ReadOptions) bases(fsys fs.FS) ([]Base, Result, error) {
 	return bases, result, nil
 }
 
-// given are BundlePaths, which must be there.
+// given returns BundlePaths, which must exist.
 func (o ReadOptions) given(fsys fs.FS) ([]Base, Result, error) {
 	var missing []string
 	bases := make([]Base, len(o.BundlePaths))
@@ -204,9 +202,9 @@ func unique(bundles []Bundle) error {
 	return nil
 }
 
-// New makes one bundle of all files of fsys and of options that are given
-// elsewhere than in a fleet.yaml. name is its name, whatever def says. The problems it
-// returns are worth a warning, as those of Read.
+// New makes one bundle of all files of fsys and of options that are not in a fleet.yaml. name is
+// the name of the bundle, even if def has another one. The returned problems are warnings, as
+// those of Read.
 //
 // Errors: *FleetFileError, *EmptyError, and those of a folder in Read.
 func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
@@ -215,7 +213,7 @@ func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, 
 	if err != nil {
 		return Bundle{}, nil, fmt.Errorf("writing the options of bundle %s: %w", name, err)
 	}
-	// What a fleet.yaml may say, def may say; and a copy is taken.
+	// def may contain what a fleet.yaml may contain. Parsing also copies def.
 	def, warnings, err := fleetyaml.ParseHCL(data)
 	if err != nil {
 		return Bundle{}, nil, fmt.Errorf("options of bundle %s: %w", name, err)
@@ -277,9 +275,8 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 	return b, slices.Concat(warnings, f.notes, notesOf(b)), nil
 }
 
-// optionsFile reads the file that describes the bundle: the one that is named, or
-// its fleet.yaml. Without a fleet.yaml, its name is that of the first choice and
-// its content is empty.
+// optionsFile reads the file that describes the bundle: the named file, or its fleet.yaml.
+// Without a fleet.yaml, name is "fleet.yaml" and data is empty.
 func (f *folder) optionsFile(named string) (name string, data []byte, err error) {
 	if named != "" {
 		data, err := f.readNamed(named)
@@ -302,11 +299,10 @@ func (f *folder) optionsFile(named string) (name string, data []byte, err error)
 	return fleetFiles()[0], nil, nil
 }
 
-// bundle reads the files and settles what the definition says of them. file is
-// the path of the fleet.yaml, "" if there is none, dir that of the folder.
+// bundle reads the files and applies the definition. file is the path of the fleet.yaml, "" if
+// there is none; dir is the path of the folder.
 func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundle, error) {
-	// Of fleet.yaml and fleet.yml only the first is left out, whether or not it is
-	// what was read: so does Fleet.
+	// As in Fleet, fleet.yaml is left out and fleet.yml is not, whichever of them was read.
 	own := map[string]bool{fleetFiles()[0]: true}
 	for name := range f.leftOut {
 		own[name] = own[name] || name != fleetFiles()[1]
@@ -342,7 +338,7 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	return b.whole()
 }
 
-// whole settles the digests of a bundle that has all its files.
+// whole checks a bundle that has all its files, and sets its digests.
 func (b Bundle) whole() (Bundle, error) {
 	if err := b.checkSize(); err != nil {
 		return Bundle{}, err
@@ -359,8 +355,8 @@ func (b Bundle) whole() (Bundle, error) {
 	return b, err
 }
 
-// checkInside refuses options that lead out of the folder. Files that are named are
-// held against it when they are read.
+// checkInside refuses options that lead out of the folder. Names of files are checked when the
+// files are read.
 func checkInside(file string, def fleetyaml.Definition) error {
 	all := []fleetyaml.Options{def.Options}
 	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {

@@ -36,7 +36,7 @@ func read(t *testing.T, text string, paths ...string) (bundle.Result, error) {
 	return bundle.Read(tree(t, text), bundle.ReadOptions{RepoName: "test", Paths: paths, Strict: true})
 }
 
-// contents are the names of bundles and of their files.
+// contents returns the names of bundles and of their files.
 func contents(bundles []bundle.Bundle) map[string][]string {
 	found := make(map[string][]string)
 	for _, b := range bundles {
@@ -365,7 +365,7 @@ func TestReadOverlay(t *testing.T) {
 	}
 }
 
-// A repository does not choose who acts on what it deploys where the GitRepo says that.
+// A repository cannot choose the service account if the GitRepo sets one.
 func TestReadOverlayOfTheServiceAccount(t *testing.T) {
 	t.Parallel()
 
@@ -384,8 +384,8 @@ func TestReadOverlayOfTheServiceAccount(t *testing.T) {
 	}
 }
 
-// A repository that corrects drift counts for all bundles; one that does not, for those
-// that say nothing.
+// correctDrift of a GitRepo applies to all bundles with enabled: true. With enabled: false, it
+// applies to bundles that do not set enabled.
 func TestReadOverlayOfDriftCorrection(t *testing.T) {
 	t.Parallel()
 
@@ -431,7 +431,7 @@ func TestReadLinks(t *testing.T) {
 
 	tests := map[string]struct {
 		links map[string]string
-		want  []string // Files, of which real/a.yaml is always one.
+		want  []string // Files; real/a.yaml is always one of them.
 		err   string
 	}{
 		"to a file":               {links: map[string]string{"link.yaml": "real/a.yaml"}, want: []string{"link.yaml", "real/a.yaml"}},
@@ -465,7 +465,7 @@ func TestReadLinks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Whether or not the file system confines links itself.
+			// The result is the same whether or not the file system confines links.
 			confined, err := os.OpenRoot(root)
 			if err != nil {
 				t.Fatal(err)

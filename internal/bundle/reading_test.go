@@ -7,8 +7,7 @@ import (
 	"testing/fstest"
 )
 
-// What all bundles of a source have together is bounded as well; the limits are
-// smaller here.
+// All bundles of a source together have limits as well; the limits are smaller here.
 func TestReadingFull(t *testing.T) {
 	t.Parallel()
 
@@ -22,7 +21,7 @@ func TestReadingFull(t *testing.T) {
 	fsys[path.Join(folder, "a.yaml")] = &fstest.MapFile{Data: make([]byte, 1000)}
 	tests := map[string]struct {
 		limits limits
-		read   int // How many bundles are read before it is too much.
+		read   int // How many bundles are read before a limit is exceeded.
 		isSize bool
 	}{
 		"enough":         {limits{1000, depth * 1000, depth * depth * 2}, depth, false},

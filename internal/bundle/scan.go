@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// scan finds the folders that make a bundle, sorted, as Fleet does
-// (internal/cmd/cli/apply/apply.go): below every folder that matches one of the
-// patterns, those with a fleet.yaml; and the matching folder itself, when it has
-// manifests that do not belong to one of those. A pattern with wildcards may match
-// nothing as long as another path matches; it is in unmatched then.
+// scan returns the folders that make a bundle, sorted, as Fleet does
+// (internal/cmd/cli/apply/apply.go). These are the folders with a fleet.yaml in every folder that
+// matches one of the patterns. The matching folder itself is included if it has manifests outside
+// of those folders. A pattern with wildcards may match nothing if another pattern matches; scan
+// then returns it in unmatched.
 func scan(fsys fs.FS, patterns []string) (folders, unmatched []string, err error) {
 	found := make(map[string]bool)
 	missing := false
@@ -39,7 +39,7 @@ func scan(fsys fs.FS, patterns []string) (folders, unmatched []string, err error
 	return slices.Sorted(maps.Keys(found)), unmatched, nil
 }
 
-// matching are the folders that a pattern matches.
+// matching returns the folders that a pattern matches.
 func matching(fsys fs.FS, pattern string) ([]string, error) {
 	cleaned := path.Clean(strings.TrimLeft(pattern, "/"))
 	if isOutside(cleaned) {
@@ -62,7 +62,7 @@ func matching(fsys fs.FS, pattern string) ([]string, error) {
 	return folders, nil
 }
 
-// isFolder says whether name is a folder, or a link to one inside of the source.
+// isFolder reports whether name is a folder, or a link to one inside of the source.
 func isFolder(fsys fs.FS, name string) (bool, error) {
 	resolved, err := resolve(fsys, name, "the source")
 	if err != nil {
@@ -72,10 +72,10 @@ func isFolder(fsys fs.FS, name string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
-// isOutside says whether a cleaned name leads out of where it begins.
+// isOutside reports whether a cleaned name leads out of its starting folder.
 func isOutside(name string) bool { return name == ".." || strings.HasPrefix(name, "../") }
 
-// escapes says the same of a name as it was written.
+// escapes reports the same for a name as it was written. Absolute names count as well.
 func escapes(name string) bool { return path.IsAbs(name) || isOutside(path.Clean(name)) }
 
 func scanRoot(fsys fs.FS, root string, found map[string]bool) error {
@@ -115,8 +115,8 @@ func scanBelow(fsys fs.FS, dir string, entries []fs.DirEntry, found map[string]b
 	return nil
 }
 
-// hasManifest says whether a manifest can be reached from dir without crossing a
-// folder that has a fleet.yaml.
+// hasManifest reports whether a manifest can be reached from dir without crossing a folder that
+// has a fleet.yaml.
 func hasManifest(fsys fs.FS, dir string, entries []fs.DirEntry) (bool, error) {
 	for _, entry := range entries {
 		if !entry.IsDir() {
@@ -147,8 +147,8 @@ func isManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// fleetFiles are the names of the file that describes a bundle; the first one
-// that is there counts.
+// fleetFiles returns the names of the file that describes a bundle; the first one that exists is
+// used.
 func fleetFiles() []string { return []string{"fleet.yaml", "fleet.yml"} }
 
 func hasFleetFile(fsys fs.FS, dir string, entries []fs.DirEntry) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// Secrets are what was decrypted of a bundle. They are kept in memory only: Files and
-// Definition have the encrypted texts, and so have digests, plans and states.
+// Secrets are the decrypted parts of a bundle. They are kept in memory only: Files and Definition
+// have the encrypted texts, and so have digests, plans and states.
 type Secrets struct {
 	// Files are decrypted files by name.
 	Files map[string][]byte
@@ -23,7 +23,7 @@ type Secrets struct {
 	Texts []string
 }
 
-// String keeps secrets out of what is printed by mistake.
+// String keeps secrets out of text that is printed by mistake.
 func (*Secrets) String() string { return "(sensitive value)" }
 
 // GoString does the same.
@@ -32,7 +32,7 @@ func (s *Secrets) GoString() string { return s.String() }
 // HasSecrets reports whether anything in the bundle was decrypted.
 func (b Bundle) HasSecrets() bool { return b.Secrets != nil }
 
-// PlainFiles are Files with the decrypted ones in their places. Only renderings use them.
+// PlainFiles returns Files with the decrypted content of encrypted files. Only rendering uses it.
 func (b Bundle) PlainFiles() []File {
 	if !b.HasSecrets() || len(b.Secrets.Files) == 0 {
 		return b.Files
@@ -46,8 +46,8 @@ func (b Bundle) PlainFiles() []File {
 	return files
 }
 
-// PlainValues are values with the decrypted ones in the places of what represents them. It
-// changes nothing in values. Only renderings use them.
+// PlainValues returns values in which the decrypted values replace the encrypted texts. It does
+// not change values itself. Only rendering uses it.
 func (b Bundle) PlainValues(values map[string]any) map[string]any {
 	if !b.HasSecrets() || len(b.Secrets.Leaves) == 0 {
 		return values
@@ -81,11 +81,11 @@ func (s *Secrets) resolve(value any) any {
 	return value
 }
 
-// EncryptedFileError says that a file which sops has encrypted cannot be used.
+// EncryptedFileError reports that a file encrypted by sops cannot be used.
 type EncryptedFileError struct {
 	// File is its path in the source.
 	File string
-	// Err is one of package sops, or says why such a file is not decrypted.
+	// Err is an error of package sops, or the reason why such a file is not decrypted.
 	Err error
 }
 
@@ -97,10 +97,9 @@ func (e *EncryptedFileError) Error() string {
 // Unwrap gives the cause.
 func (e *EncryptedFileError) Unwrap() error { return e.Err }
 
-// EncryptedValueError says that values have an encrypted text, in a place where none is
-// decrypted.
+// EncryptedValueError reports an encrypted text in values that are not decrypted.
 type EncryptedValueError struct {
-	// File is that of the values, "" if there is none.
+	// File is the file of the values, "" if there is none.
 	File string
 	// Place is the option, such as helm.values.database.password.
 	Place string
@@ -119,7 +118,7 @@ var (
 	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; exclude files that are not deployed with a .fleetignore")
 )
 
-// templatesPrefix begins the names of templates beside manifests.
+// templatesPrefix is the prefix in the names of templates beside manifests.
 const templatesPrefix = "templates/"
 
 // open decrypts a file of the bundle.
@@ -137,7 +136,7 @@ func (f *folder) open(name string, content []byte) (*sops.Opened, error) {
 	return opened, nil
 }
 
-// decryptValues opens a values file. What represents the values stays in it.
+// decryptValues decrypts a values file. The encrypted texts stay in the values.
 func (f *folder) decryptValues(name string, data []byte) error {
 	opened, err := f.open(name, data)
 	if err != nil {
@@ -155,8 +154,8 @@ func (f *folder) learn(opened *sops.Opened) {
 	f.secrets.Texts = append(f.secrets.Texts, opened.Texts...)
 }
 
-// decryptFiles opens all files of the bundle that can be: manifests, and what overlays and
-// kustomizations have.
+// decryptFiles decrypts all files of the bundle that can be decrypted: manifests, and the files
+// of overlays and kustomizations.
 func (f *folder) decryptFiles(b *Bundle) error {
 	for _, file := range b.Files {
 		if !sops.Encrypted(file.Content) || notDecrypted(*b, file.Name) != nil || !isManifest(file.Name) {
@@ -173,7 +172,7 @@ func (f *folder) decryptFiles(b *Bundle) error {
 	return nil
 }
 
-// notDecrypted says why a file must not be encrypted, nil if it may be.
+// notDecrypted returns why a file must not be encrypted, nil if it may be.
 func notDecrypted(b Bundle, name string) error {
 	files, isChart := tree(b.Files), false
 	for _, chart := range chartsOf(&b.Definition) {
@@ -206,13 +205,13 @@ func (b Bundle) checkEncrypted() error {
 }
 
 // isEncrypted reports whether sops has encrypted a file. A kustomization makes ConfigMaps and
-// Secrets of dotenv and INI files; elsewhere they are files as any other.
+// Secrets of dotenv and INI files; without one, they are like any other file.
 func (t tree) isEncrypted(file File) bool {
 	return sops.Encrypted(file.Content) || !isManifest(file.Name) && t.hasKustomization() && sops.EncryptedLines(file.Content)
 }
 
-// checkPlainValues refuses encrypted texts in the options of a bundle: they could be meant to
-// represent values of an encrypted file.
+// checkPlainValues refuses encrypted texts in the options of a bundle: such a text could be
+// confused with a value of an encrypted file.
 func checkPlainValues(file string, def fleetyaml.Definition) error {
 	all := []fleetyaml.Options{def.Options}
 	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
@@ -234,7 +233,7 @@ func checkPlainValues(file string, def fleetyaml.Definition) error {
 	return nil
 }
 
-// marked returns where an encrypted text stands that is not known, "" if there is none.
+// marked returns the place of an encrypted text that is not in known, "" if there is none.
 func marked(value any, place string, known map[string]any) string {
 	switch value := value.(type) {
 	case string:

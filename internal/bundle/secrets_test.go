@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
 
-// encrypter makes encrypted files, and the reader that opens them.
+// encrypter returns a function that encrypts files, and a reader that decrypts them.
 func encrypter(t *testing.T) (encrypt func(plain string) string, reader bundle.Reader) {
 	t.Helper()
 	identity, recipient := sopstest.Age(t)
@@ -79,7 +79,7 @@ func TestEncryptedValues(t *testing.T) {
 	if other.Digest == b.Digest || other.Content != b.Content {
 		t.Error("the digest does not cover the encrypted text, or that of the content does")
 	}
-	// What stands for a value belongs to one bundle.
+	// An encrypted text is replaced only in its own bundle.
 	foreign := bundle.Bundle{Secrets: &bundle.Secrets{Leaves: map[string]any{"x": "y"}}}
 	if diff := cmp.Diff(b.Definition.Helm.Values, foreign.PlainValues(b.Definition.Helm.Values)); diff != "" {
 		t.Errorf("another bundle decrypts the values:\n%s", diff)
@@ -127,7 +127,7 @@ func TestEncryptedFilesRefused(t *testing.T) {
 	leaf := strings.TrimPrefix(strings.SplitAfter(secret, "\n")[0], "a: ")
 	tests := map[string]struct {
 		files map[string]string
-		// keys says that the reader has the key.
+		// keys is true if the reader has the key.
 		keys bool
 		want string
 	}{
@@ -168,7 +168,7 @@ func TestEncryptedFilesRefused(t *testing.T) {
 	}
 }
 
-// What is encrypted and deployed by nobody is no error.
+// An encrypted file that is not deployed is not an error.
 func TestEncryptedFilesBeside(t *testing.T) {
 	t.Parallel()
 
@@ -183,7 +183,7 @@ func TestEncryptedFilesBeside(t *testing.T) {
 	}
 }
 
-// A chart that is fetched is held to the same.
+// The same rules apply to a fetched chart.
 func TestEncryptedFilesAdded(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +206,7 @@ func TestEncryptedFilesAdded(t *testing.T) {
 	}
 }
 
-// A source cannot have more decrypted than there is time for.
+// The number of encrypted files of a source is limited, because decryption takes time.
 func TestAttackManyEncryptedFiles(t *testing.T) {
 	t.Parallel()
 

@@ -3,7 +3,7 @@ package bundle
 import "strings"
 
 // shortDigestLength is how many digits of a digest a person reads in a plan. They only show that
-// something changed: whatever decides compares whole digests.
+// something changed: code that makes a decision compares whole digests.
 const shortDigestLength = 8
 
 // ShortDigest returns the first eight digits of a digest, without the version of its algorithm:

@@ -9,7 +9,7 @@ import (
 // tree are the files of a bundle, sorted by name.
 type tree []File
 
-// find returns the index of a file, and where it would be if there is none of this name.
+// find returns the index of a file, or the index at which a file of this name would be.
 func (t tree) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t, name, func(file File, name string) int { return strings.Compare(file.Name, name) })
 }
@@ -19,7 +19,7 @@ func (t tree) has(name string) bool {
 	return found
 }
 
-// contains says whether there is a file or folder of this name.
+// contains reports whether there is a file or folder of this name.
 func (t tree) contains(name string) bool {
 	prefix := name + "/"
 	i, _ := t.find(prefix)

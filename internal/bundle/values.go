@@ -10,12 +10,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// mergeValues reads the values files that def names into the values they belong
-// to: each file over what is there, in order (Fleet's
-// internal/bundlereader/resources.go). The files then do not belong to the
-// bundle. Other than in Fleet, files of the root count whether or not it names a
-// chart, and only the files that are named are left out, not others of the same
-// base name. A missing file of the root is an error only where there is a chart.
+// mergeValues merges the values files that def names into the values of def, in order: each file
+// overrides the values before it (Fleet's internal/bundlereader/resources.go). The files then do
+// not belong to the bundle. Unlike in Fleet, values files of the root apply even if the root
+// names no chart. Also unlike in Fleet, only the named files are left out, not other files of the
+// same base name. A missing file of the root is an error only if there is a chart.
 func (f *folder) mergeValues(file string, def *fleetyaml.Definition) error {
 	if err := f.mergeInto(file, def.Helm, f.fromRepository && mayLackValues(f.fsys, def.Helm)); err != nil {
 		return err
@@ -48,7 +47,7 @@ func missingValues(file, name string) fleetyaml.Problem {
 	}
 }
 
-// mergeInto merges the values files of helm. mayLack says that they may be missing.
+// mergeInto merges the values files of helm. mayLack is true if the files may be missing.
 func (f *folder) mergeInto(file string, helm *fleetyaml.Helm, mayLack bool) error {
 	if helm == nil {
 		return nil
@@ -69,18 +68,19 @@ func (f *folder) mergeInto(file string, helm *fleetyaml.Helm, mayLack bool) erro
 }
 
 // leaveOut keeps a values file out of the bundle. Fleet compares the name as it was written with
-// those of files, and the base name with those at the root (internal/bundlereader/resources.go):
-// a file of a folder that is named another way, such as "./live/values.yaml", stays in.
+// the names of files, and the base name with the files at the root
+// (internal/bundlereader/resources.go). A file in a folder that is written another way, such as
+// "./live/values.yaml", stays in the bundle.
 func (f *folder) leaveOut(name string) {
 	if cleaned := path.Clean(name); cleaned == name || path.Dir(cleaned) == "." {
 		f.leftOut[cleaned] = true
 	}
 }
 
-// sopsMetadata is the key of what sops says of a file.
+// sopsMetadata is the key of the metadata that sops adds to a file.
 const sopsMetadata = "sops"
 
-// values are those of one file; size is what they expand to, in bytes.
+// values are the values of one file; size is how many bytes they expand to.
 type values struct {
 	values map[string]any
 	size   int64

@@ -12,27 +12,26 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// Registry says how to reach a Helm repository, an OCI registry or a server with
-// archives.
+// Registry configures the access to a Helm repository, an OCI registry or a server with archives.
 type Registry struct {
 	Username, Password string
-	// Token is sent as a bearer token, instead of user name and password. To a
-	// registry that wants a password it is sent as that.
+	// Token is sent as a bearer token, instead of user name and password. A registry that
+	// requires a password gets the token as the password.
 	Token string
-	// Helper prints user name and password, instead of the others. nil for none.
+	// Helper prints user name and password, instead of the fields above; nil for none.
 	Helper *CredentialHelper
 	// CABundle are certificates in PEM that are trusted besides the machine's own.
 	CABundle []byte
-	// Insecure accepts any certificate, PlainHTTP speaks HTTP to an OCI registry.
+	// Insecure accepts any certificate, PlainHTTP uses HTTP for an OCI registry.
 	Insecure, PlainHTTP bool
-	// Unknown says that all of this is not known yet: what needs it fails with an
-	// *UnknownRegistryError, and nothing is sent.
+	// Unknown is true if the other fields are not known yet. A request that needs them fails with
+	// an *UnknownRegistryError, and nothing is sent.
 	Unknown bool
 }
 
-// UnknownRegistryError says that it is not known yet how to reach a registry.
+// UnknownRegistryError reports that the settings of a registry are not known yet.
 type UnknownRegistryError struct {
-	// Prefix of the entry, "" when not even that is known.
+	// Prefix of the entry, "" when the prefix is not known either.
 	Prefix string
 }
 
@@ -43,7 +42,7 @@ func (e *UnknownRegistryError) Error() string {
 	return fmt.Sprintf("the entry %s of the provider's registries is not known yet", shown(e.Prefix))
 }
 
-// RegistryError says that an entry of FetchConfig.Registries cannot be used.
+// RegistryError reports that an entry of FetchConfig.Registries cannot be used.
 type RegistryError struct {
 	Prefix string // As configured.
 	Err    error
@@ -61,13 +60,13 @@ type account struct {
 	prefix   string // As configured.
 	at       fetch.Scope
 	registry Registry
-	// own is for the host of the prefix, foreign for what it leads to: a server
-	// that gives out tokens, or storage. Only own may be insecure.
+	// own is for the host of the prefix, foreign for other hosts that it refers to: a token
+	// server, or storage. Only own may be insecure.
 	own, foreign *http.Transport
 	patience     time.Duration
 
-	logins    fetch.Cache[login]      // What the helper has printed, by the time.
-	addSecret func(secrets ...string) // It gets what the helper prints, nil for nobody.
+	logins    fetch.Cache[login]      // Output of the helper, by period of loginTime.
+	addSecret func(secrets ...string) // Gets the secrets that the helper prints; may be nil.
 }
 
 // access finds the account for a URL.
@@ -143,8 +142,8 @@ func (a *account) close() {
 	a.foreign.CloseIdleConnections()
 }
 
-// RoundTrip sends a request of HTTP with the credentials of its own URL, so that a
-// redirect to elsewhere takes none along.
+// RoundTrip sends an HTTP request with the credentials for its own URL, so that credentials do
+// not follow a redirect.
 func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
 	by := a.of(fetch.ScopeOf(request.URL))
 	as, err := by.login(request.Context())
@@ -161,7 +160,7 @@ func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
 	return by.RoundTrip(request)
 }
 
-// RoundTrip sends a request as it is, again when the server is only busy.
+// RoundTrip sends a request as it is, and repeats it when the server is only busy.
 func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.registry.Unknown {
 		return nil, &UnknownRegistryError{Prefix: a.prefix}
@@ -174,14 +173,14 @@ func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
 	return retry.Transport{Next: idle, Policy: retry.Download(), Repeatable: isRepeatable, Passing: isBusy}.RoundTrip(request)
 }
 
-// enough is how many bytes must arrive to earn more patience.
+// enough is how many bytes must arrive to restart the idle timeout.
 const enough = 16 << 10
 
-// isRepeatable allows every request: to download changes nothing.
+// isRepeatable allows every request, because a download changes nothing.
 func isRepeatable(*http.Request) bool { return true }
 
-// isBusy says whether a server responds with a status that asks for patience. What cannot be
-// reached is not waited for.
+// isBusy reports whether the status of a response means that the server is only busy. A server
+// that cannot be reached is not tried again.
 func isBusy(_ *http.Request, response *http.Response, err error) bool {
 	if err != nil {
 		return false
@@ -195,7 +194,7 @@ func isBusy(_ *http.Request, response *http.Response, err error) bool {
 
 var errDowngrade = errors.New("the server redirects from https to http")
 
-// refuseDowngrade keeps a redirect from leaving TLS.
+// refuseDowngrade refuses a redirect from https to http, and more than ten redirects.
 func refuseDowngrade(request *http.Request, via []*http.Request) error {
 	const mostRedirects = 10
 	if len(via) >= mostRedirects {

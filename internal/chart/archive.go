@@ -22,29 +22,30 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// limits bound what an archive may unpack to.
+// limits are the limits for the unpacked content of an archive.
 type limits struct {
 	// entries are files, folders and links.
 	entries int
-	// file and total are bytes of one file and of all, with what describes them.
+	// file is how many bytes one file may have. total is for all files, with the headers of the
+	// archive.
 	file, total int64
-	// ratio is how many bytes may come out of one, once there are more than
-	// ratioFrom: text repeats itself, but not without end.
+	// ratio is how many bytes one packed byte may unpack to, once there are more than ratioFrom
+	// bytes. Text repeats itself, but not without end.
 	ratio, ratioFrom int64
 }
 
-// defaultLimits leave room for any chart that a Helm release can hold.
+// defaultLimits allow any chart that fits into a Helm release.
 func defaultLimits() limits {
 	return limits{entries: 100_000, file: 32 << 20, total: 256 << 20, ratio: 200, ratioFrom: 16 << 20}
 }
 
-// maxDictionary bounds in bytes the memory that an archive may ask for to be
-// unpacked; xz -9 asks for as much.
+// maxDictionary is how many bytes of memory the unpacking of an archive may need. xz -9 needs
+// this much.
 const maxDictionary = 64 << 20
 
-// ArchiveError says why an archive is not unpacked.
+// ArchiveError describes why an archive is not unpacked.
 type ArchiveError struct {
-	// Entry is the one that is wrong, "" if it is none of them.
+	// Entry is the faulty entry, "" if the fault is not in one entry.
 	Entry string
 	Err   error
 }
@@ -59,11 +60,11 @@ func (e *ArchiveError) Error() string {
 // Unwrap gives the cause.
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// extract unpacks an archive in memory and returns the files of the chart in it,
-// sorted by name: those in the folder subdirectory, or all, without the single
-// folder they may be in. Hidden files are left out, as they are of any bundle.
-// Nothing in an archive leads out of it; a link to a file in the same folder is
-// that file. format "" is tar.gz, which Helm packs. The error is an *ArchiveError.
+// extract unpacks an archive in memory and returns the files of the chart in it, sorted by name.
+// These are the files in the folder subdirectory, or all files. A single folder that contains all
+// of them is cut from their names. Hidden files are left out, as in any bundle. A path or a link
+// out of the archive is an error. A link to a file in the folder of the chart becomes that file.
+// format "" is tar.gz, which Helm packs. The error is an *ArchiveError.
 func extract(archive io.ReaderAt, size int64, format, subdirectory string) ([]bundle.File, error) {
 	return extractWithin(defaultLimits(), archive, size, format, subdirectory)
 }
@@ -86,14 +87,14 @@ func extractWithin(most limits, archive io.ReaderAt, size int64, format, subdire
 	return u.chart()
 }
 
-// unpacking adds up what comes out of an archive.
+// unpacking collects and counts the content of an archive.
 type unpacking struct {
 	limits
 
-	prefix   string            // What is not below it is passed over.
+	prefix   string            // Other entries are skipped.
 	packed   int64             // Bytes.
 	contents map[string][]byte // By name below prefix.
-	links    map[string]string // The name below prefix of what is linked to, by that of the link.
+	links    map[string]string // Targets by the name of the link, both below prefix.
 
 	entries int
 	total   int64
@@ -139,7 +140,7 @@ func (u *unpacking) unpack(archive *io.SectionReader, format string) error {
 	return u.tar(reader)
 }
 
-// counted counts what comes out of an archive, before anything is made of it.
+// counted counts the unpacked bytes of an archive, before they are used.
 type counted struct {
 	io.Reader
 	u *unpacking
@@ -177,7 +178,7 @@ func (u *unpacking) tar(stream io.Reader) error {
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			// What is left contains the checksum of the compression.
+			// The rest of the stream contains the checksum of the compression.
 			_, err = io.Copy(io.Discard, stream)
 			return err
 		}
@@ -223,7 +224,7 @@ func (u *unpacking) tarEntry(header *tar.Header, content io.Reader) error {
 }
 
 func (u *unpacking) zip(archive *io.SectionReader) error {
-	const bytesPerEntry = 512 // The names of most are shorter.
+	const bytesPerEntry = 512 // Most entries are shorter.
 	list := &bounded{ReaderAt: archive, left: int64(u.limits.entries) * bytesPerEntry}
 	reader, err := zip.NewReader(list, archive.Size())
 	if err != nil {
@@ -241,8 +242,8 @@ func (u *unpacking) zip(archive *io.SectionReader) error {
 	return nil
 }
 
-// bounded gives only so many bytes; left -1 is all. A list of entries is read as a
-// whole before it can be counted.
+// bounded returns at most left bytes, or all bytes if left is -1. It is needed because a list of
+// entries is read as a whole before it can be counted.
 type bounded struct {
 	io.ReaderAt
 	left int64
@@ -288,8 +289,8 @@ func (u *unpacking) zipEntry(entry *zip.File) error {
 
 const maxName = 4096
 
-// entryName is the path of an entry, slash separated, and never out of the
-// archive. Archives made on Windows have backslashes in them.
+// entryName returns the path of an entry, slash separated. A path out of the archive is an error.
+// Archives made on Windows contain backslashes.
 func entryName(name string) (string, error) {
 	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
 		return "", errName
@@ -305,7 +306,7 @@ func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && ('a' <= name[0]|' ' && name[0]|' ' <= 'z')
 }
 
-// inChart is a name relative to the folder that the chart is in.
+// inChart returns a name relative to the folder of the chart, and whether the name is wanted.
 func (u *unpacking) inChart(name string) (string, bool) {
 	relative, ok := strings.CutPrefix(name, u.prefix)
 	return relative, ok && relative != "." && !isHidden(relative)
@@ -342,7 +343,7 @@ func (u *unpacking) addFile(name string, content io.Reader) error {
 	return nil
 }
 
-// addLink notes a link, whose target may come later.
+// addLink records a link, whose target may be a later entry.
 func (u *unpacking) addLink(name, from, target string) error {
 	name, wanted := u.inChart(name)
 	if !wanted {
@@ -367,7 +368,7 @@ func (u *unpacking) addLink(name, from, target string) error {
 	return nil
 }
 
-// followLinks puts what is linked to in place of the links.
+// followLinks replaces the links with the content of their targets.
 func (u *unpacking) followLinks() error {
 	const longest = 8 // Links may lead to links.
 	followed := make(map[string][]byte, len(u.links))
@@ -384,7 +385,7 @@ func (u *unpacking) followLinks() error {
 			return &ArchiveError{Entry: name, Err: errNoFile}
 		}
 		u.total += int64(len(content))
-		u.packed += int64(len(content)) // It is there once, and takes no more memory.
+		u.packed += int64(len(content)) // The content is shared, and takes no more memory.
 		if err := u.checkTotal(); err != nil {
 			return err
 		}
@@ -394,7 +395,7 @@ func (u *unpacking) followLinks() error {
 	return nil
 }
 
-// chart returns the files, without the one folder they may all be in.
+// chart returns the files. A single folder that contains all of them is cut from their names.
 func (u *unpacking) chart() ([]bundle.File, error) {
 	files := make([]bundle.File, 0, len(u.contents))
 	for name, content := range u.contents {
@@ -417,7 +418,7 @@ func (u *unpacking) chart() ([]bundle.File, error) {
 	return files, nil
 }
 
-// onlyFolder is the folder that all files are in, "" if there is none.
+// onlyFolder returns the folder that contains all files, "" if there is none.
 func onlyFolder(files []bundle.File) string {
 	folder := ""
 	for _, file := range files {
@@ -430,7 +431,7 @@ func onlyFolder(files []bundle.File) string {
 	return folder
 }
 
-// below are the files of a folder, relative to it.
+// below returns the files of a folder, relative to the folder.
 func below(files []bundle.File, folder string) []bundle.File {
 	var found []bundle.File
 	for _, file := range files {

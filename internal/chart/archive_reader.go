@@ -6,7 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// archiveReader bounds how many archives and indexes take up memory at a time.
+// archiveReader limits how many archives and indexes are in memory at a time.
 type archiveReader struct{ reading chan struct{} }
 
 // read returns the chart in a downloaded archive, and removes the download.
@@ -24,8 +24,7 @@ func (a archiveReader) read(ctx context.Context, saved download, at bundle.Locat
 	return files, nil
 }
 
-// begin waits until there is memory for what address has led to. done gives it
-// back.
+// begin waits until there is memory for an archive or index. done releases the memory.
 func (a archiveReader) begin(ctx context.Context, address string) (done func(), err error) {
 	select {
 	case <-ctx.Done():

@@ -19,7 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 )
 
-// entry is one of an archive.
+// entry is an entry of an archive.
 type entry struct {
 	name, content string
 	kind          byte // 0 is a file.
@@ -180,8 +180,8 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-// A link may not bring in what lies beside the folder of the chart, nor what in it
-// happens to have the same name.
+// A link must not lead to a file outside the folder of the chart, nor to a file of the same name
+// inside it.
 func TestExtractRefusesLinksOutOfTheChart(t *testing.T) {
 	t.Parallel()
 	archive := tarOf(t, entry{name: "Chart.yaml"}, entry{name: "sub/Chart.yaml"}, entry{name: "sub/a", kind: tar.TypeSymlink, link: "../Chart.yaml"})
@@ -190,7 +190,7 @@ func TestExtractRefusesLinksOutOfTheChart(t *testing.T) {
 	}
 }
 
-// Each limit is reached by an archive that every other limit lets through.
+// For each limit, an archive exceeds only this one.
 func TestExtractLimits(t *testing.T) {
 	t.Parallel()
 	const mega = 1 << 20
@@ -237,7 +237,7 @@ func TestExtractLimits(t *testing.T) {
 	}
 }
 
-// A folder of links to one large file must not be counted small.
+// Each link to a large file counts with the size of the file.
 func TestExtractLimitsLinks(t *testing.T) {
 	t.Parallel()
 	entries := []entry{chartEntry, {name: "web/big", content: strings.Repeat("x", 1<<20)}}
@@ -266,14 +266,14 @@ func TestExtractChecksWhatFollows(t *testing.T) {
 	}
 }
 
-// What a compression asks for in memory is not given unseen.
+// The memory that a compression format requests is limited.
 func TestExtractLimitsDictionaries(t *testing.T) {
 	t.Parallel()
 	writer, err := zstd.NewWriter(nil, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Too long to have its size written before it.
+	// The stream is too long for its size to be in the header.
 	var packed bytes.Buffer
 	writer.Reset(&packed)
 	_, err = io.Copy(writer, io.LimitReader(repeating{}, 1<<20))
@@ -283,7 +283,7 @@ func TestExtractLimitsDictionaries(t *testing.T) {
 	if _, err := extractBytes(defaultLimits(), packed.Bytes(), "tar.zst", ""); !errors.Is(err, zstd.ErrWindowSizeExceeded) {
 		t.Errorf("zstd with a window of 512 MiB: %v", err)
 	}
-	// An xz stream whose one block asks for a dictionary of 4 GiB.
+	// An xz stream whose one block requests a dictionary of 4 GiB.
 	stream := []byte{
 		0xfd, '7', 'z', 'X', 'Z', 0, 0, 1, 0x69, 0x22, 0xde, 0x36, // Checks with CRC32.
 		2, 0, 0x21, 1, 40, 0, 0, 0, // Block header: LZMA2, dictionary 40, which is 4 GiB.

@@ -15,9 +15,10 @@ import (
 )
 
 // CredentialHelper is a command that prints the credentials of a registry, as Docker's do
-// (https://github.com/docker/docker-credential-helpers): it reads the host from standard input, such as
-// "ghcr.io", or "https://index.docker.io/v1/" for Docker Hub, and prints {"Username": "…", "Secret": "…"}.
-// "<token>" as user name says that the secret is an identity token, which only OCI registries take.
+// (https://github.com/docker/docker-credential-helpers). It reads the host from standard input,
+// such as "ghcr.io", or "https://index.docker.io/v1/" for Docker Hub, and prints
+// {"Username": "…", "Secret": "…"}. With "<token>" as user name, the secret is an identity token,
+// which only OCI registries accept.
 type CredentialHelper struct {
 	Command string
 	// Args are ["get"] if there are none.
@@ -26,18 +27,19 @@ type CredentialHelper struct {
 	Env []string
 }
 
-// login is who the requests to a registry come from.
+// login has the credentials for the requests to a registry.
 type login struct {
 	username, password string
-	// token is a bearer token, and identity one that an OCI registry gives such tokens for.
+	// token is a bearer token. identity is an identity token, which an OCI registry exchanges for
+	// bearer tokens.
 	token, identity string
 }
 
-// identityUser is what a helper prints as user name beside an identity token.
+// identityUser is the user name that a helper prints with an identity token.
 const identityUser = "<token>"
 
-// loginTime is how long what a helper has printed is used. Tokens of clouds live for an hour or less, and
-// helpers print new ones in time.
+// loginTime is how long the output of a helper is used. Tokens of clouds are valid for an hour or
+// less, and helpers print new ones in time.
 const loginTime = 5 * time.Minute
 
 var (
@@ -45,8 +47,8 @@ var (
 	errWantsName = errors.New("it printed an identity token, which only OCI registries take")
 )
 
-// login returns the credentials of the entry. A command that prints them runs again after loginTime. The
-// error is a *command.CredentialsError then.
+// login returns the credentials of the entry. A command that prints them runs again after
+// loginTime. Its error is a *command.CredentialsError.
 func (a *account) login(ctx context.Context) (login, error) {
 	if a.registry.Helper == nil {
 		return login{username: a.registry.Username, password: a.registry.Password, token: a.registry.Token}, nil
@@ -87,7 +89,8 @@ func (a *account) runHelper(ctx context.Context) (login, error) {
 	return got, err
 }
 
-// server returns the name by which helpers know a registry: its host as configured, or that of Docker Hub.
+// server returns the name of a registry for helpers: its host as configured, or the address of
+// Docker Hub.
 func (a *account) server() string {
 	parsed, err := url.Parse(a.prefix)
 	if err != nil {
@@ -96,7 +99,7 @@ func (a *account) server() string {
 	return credentials.ServerAddressFromRegistry(parsed.Host)
 }
 
-// Secrets are the values of a registry that nobody may read.
+// Secrets returns the values of a registry that must stay secret.
 func (r Registry) Secrets() []string {
 	secrets := []string{r.Password, r.Token}
 	if r.Helper == nil {
@@ -109,7 +112,7 @@ func (r Registry) Secrets() []string {
 	return append(secrets, command.SecretArguments(r.Helper.Args)...)
 }
 
-// WithoutCredentials returns how to reach a registry, and not as whom.
+// WithoutCredentials returns the registry without its credentials.
 func (r Registry) WithoutCredentials() Registry {
 	r.Username, r.Password, r.Token, r.Helper = "", "", "", nil
 	return r

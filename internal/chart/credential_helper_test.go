@@ -20,8 +20,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 )
 
-// A command prints the credentials of a registry: once for all that is fetched, and for the host of its
-// entry. Why it printed none is in the error, without a secret.
+// A command prints the credentials of a registry, once for all fetches, and for the host of its
+// entry. If it fails, the error contains the reason without a secret.
 func TestCredentialHelper(t *testing.T) {
 	t.Parallel()
 	const prints = `printf '{"ServerURL":"x","Username":"%s","Secret":"%s"}' `
@@ -41,7 +41,7 @@ func TestCredentialHelper(t *testing.T) {
 		server *charttest.Server
 		of     func(*charttest.Server) (prefix string, chart bundle.Chart)
 		script string // what the command does
-		says   string // of the error, "" for none
+		says   string // in the error, "" for none
 	}{
 		"a repository":                   {basic, ofRepository, prints + username + " '" + password + "'", ""},
 		"a registry":                     {basic, ofRegistry, prints + username + " '" + password + "'", ""},

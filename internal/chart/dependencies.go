@@ -23,14 +23,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// requirementsFile is where Helm 2 wrote what a chart depends on.
+// requirementsFile is the file in which Helm 2 stored the dependencies of a chart.
 const requirementsFile = "requirements.yaml"
 
-// Dependencies returns what the chart in a folder of files depends on and its
-// charts/ lacks, as files beside the given ones, unpacked. Versions are those of a
-// Chart.lock that fits, else of the pin as long as the chart allows them, else the
-// newest allowed. All are fetched, whatever their conditions say, as "helm
-// dependency update" does; and as it does, what they themselves lack is not.
+// Dependencies returns the dependencies that the chart in a folder of files does not have in its
+// charts/. They are returned as unpacked files, to be added to the given files. The versions are
+// those of a Chart.lock that fits, else those of the pin if the chart allows them, else the
+// newest allowed. As with "helm dependency update", conditions of dependencies are ignored, and
+// missing dependencies of a dependency are not fetched.
 //
 // Errors: those of Fetch.
 func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
@@ -69,13 +69,13 @@ func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder 
 	return added, found, nil
 }
 
-// chartsDir is where a chart has the charts it depends on.
+// chartsDir is the folder in which a chart has its dependencies.
 const chartsDir = "charts"
 
-// nameOf distinguishes the dependencies of one chart: two may be of one name.
+// nameOf distinguishes the dependencies of one chart: two may have the same Name.
 func nameOf(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
 
-// pinned is the version that a pin names, if the chart still allows it.
+// pinned returns the version that a pin names, if the chart still allows it.
 func pinned(d *chart.Dependency, pin bundle.Pin) string {
 	version, ok := pin.Dependencies[nameOf(d)]
 	if !ok || strings.HasPrefix(d.Repository, fileScheme) {
@@ -95,9 +95,9 @@ func pinned(d *chart.Dependency, pin bundle.Pin) string {
 	return version
 }
 
-// allDependencies returns what a fetched chart lacks, and what the charts lack
-// that lie in it unpacked, as Fleet does (internal/bundlereader/loaddirectory.go).
-// Versions are by the path of the dependency: "redis", or "charts/web/redis".
+// allDependencies returns the missing dependencies of a fetched chart, and of the unpacked charts
+// in it, as Fleet does (internal/bundlereader/loaddirectory.go). Versions are by the path of the
+// dependency: "redis", or "charts/web/redis".
 func (f *Fetcher) allDependencies(ctx context.Context, files []bundle.File, pin bundle.Pin) ([]bundle.File, map[string]string, error) {
 	var added []bundle.File
 	var found map[string]string
@@ -124,8 +124,7 @@ func (f *Fetcher) allDependencies(ctx context.Context, files []bundle.File, pin 
 	return added, found, nil
 }
 
-// chartFolders are "." and the folders of the charts that lie in charts/, and in
-// theirs.
+// chartFolders returns "." and the folders of the charts in charts/, and in the charts/ of these.
 func chartFolders(files []bundle.File) []string {
 	folders := []string{"."}
 	for _, file := range files {
@@ -171,7 +170,7 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 	return f.fromRepository(ctx, at.URL, at.Name, cmp.Or(version, d.Version))
 }
 
-// beside finds a dependency that lies in another folder of the same files.
+// beside returns a dependency that is in another folder of the same files.
 func beside(files []bundle.File, folder string, d *chart.Dependency) ([]bundle.File, string, error) {
 	relative := strings.TrimPrefix(d.Repository, fileScheme)
 	at := path.Join(folder, relative)
@@ -208,7 +207,7 @@ func contentOf(files []bundle.File, name string) ([]byte, bool) {
 	return files[i].Content, true
 }
 
-// metadataOf reads a Chart.yaml; without one all is empty.
+// metadataOf reads a Chart.yaml. Without one, the result is empty.
 func metadataOf(files []bundle.File, folder string) (chart.Metadata, error) {
 	var metadata chart.Metadata
 	name := path.Join(folder, chartutil.ChartfileName)
@@ -219,7 +218,7 @@ func metadataOf(files []bundle.File, folder string) (chart.Metadata, error) {
 	return metadata, nil
 }
 
-// dependenciesOf reads what a chart depends on, from where Helm 2 wrote it too.
+// dependenciesOf reads the dependencies of a chart, also from the file of Helm 2.
 func dependenciesOf(files []bundle.File, folder string) ([]*chart.Dependency, error) {
 	metadata, err := metadataOf(files, folder)
 	if err != nil || len(metadata.Dependencies) > 0 {
@@ -234,8 +233,8 @@ func dependenciesOf(files []bundle.File, folder string) ([]*chart.Dependency, er
 	return slices.DeleteFunc(old.Dependencies, func(d *chart.Dependency) bool { return d == nil }), nil
 }
 
-// isVendored says whether a dependency lies in charts/, as a folder or packed. As
-// for Helm its name counts (pkg/action/install.go, CheckDependencies).
+// isVendored reports whether a dependency is in charts/, as a folder or packed. As in Helm, its
+// name decides (pkg/action/install.go, CheckDependencies).
 func isVendored(files []bundle.File, folder string, d *chart.Dependency) bool {
 	charts := path.Join(folder, chartsDir)
 	return slices.ContainsFunc(files, func(file bundle.File) bool {
@@ -259,8 +258,8 @@ func isVendored(files []bundle.File, folder string, d *chart.Dependency) bool {
 	})
 }
 
-// lockOf are the versions of a Chart.lock, if it was made for these dependencies.
-// One that was not is passed over, as Fleet does with any.
+// lockOf returns the versions in a Chart.lock, if it was made for these dependencies. Any other
+// Chart.lock is ignored; Fleet ignores all of them.
 func lockOf(files []bundle.File, folder string, wanted []*chart.Dependency) map[string]string {
 	content, ok := contentOf(files, path.Join(folder, "Chart.lock"))
 	if !ok {
@@ -270,8 +269,8 @@ func lockOf(files []bundle.File, folder string, wanted []*chart.Dependency) map[
 	if !ok || yaml.Unmarshal(content, &lock) != nil || len(lock.Dependencies) != len(wanted) {
 		return nil
 	}
-	// Helm writes this sum (internal/resolver/resolver.go), and does not tell how
-	// old the lock is by anything else.
+	// Helm writes this sum (internal/resolver/resolver.go), and checks nothing else to detect an
+	// outdated lock.
 	document, err := json.Marshal([2][]*chart.Dependency{wanted, lock.Dependencies})
 	sum := sha256.Sum256(document)
 	if err != nil || lock.Digest != "sha256:"+hex.EncodeToString(sum[:]) {

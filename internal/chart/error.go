@@ -2,7 +2,7 @@ package chart
 
 import (
 	"context"
-	"crypto/md5"  //nolint:gosec // Checksums that people have written down.
+	"crypto/md5"  //nolint:gosec // For checksums that users have configured.
 	"crypto/sha1" //nolint:gosec // The same.
 	"crypto/sha256"
 	"crypto/sha512"
@@ -24,7 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
-// Reason says why something could not be fetched.
+// Reason describes why a fetch failed.
 type Reason string
 
 // The reasons of a FetchError.
@@ -42,7 +42,7 @@ const (
 	Failed       Reason = "the request failed"
 )
 
-// FetchError says why a chart, an index or a dependency could not be fetched.
+// FetchError describes why a chart, an index or a dependency could not be fetched.
 type FetchError struct {
 	// URL contains no credentials.
 	URL    string
@@ -68,7 +68,7 @@ func (e *FetchError) Error() string {
 // Unwrap gives the cause.
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// explain turns what went wrong between here and address into a *FetchError.
+// explain turns an error of a request to address into a *FetchError.
 func explain(address string, err error) error {
 	if failed, ok := errors.AsType[*FetchError](err); ok {
 		return failed
@@ -79,7 +79,7 @@ func explain(address string, err error) error {
 		failed.Reason, failed.Err = reasonOfStatus(answer.StatusCode), answered(answer.StatusCode)
 	}
 	if unread, ok := errors.AsType[*command.CredentialsError](err); ok {
-		failed.Err = unread // Without the request that wanted them.
+		failed.Err = unread // Without the request that needed them.
 	}
 	return failed
 }
@@ -125,7 +125,7 @@ func answered(status int) error {
 	return fmt.Errorf("the server returned status %d %s", status, http.StatusText(status))
 }
 
-// withoutURL takes the URL off an error of net/http, as it may hold a token.
+// withoutURL removes the URL from an error of net/http, because the URL may contain a token.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -133,8 +133,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// shown is a URL without what may be secret in it: a user, or a signature in the
-// query.
+// shown returns a URL without the parts that may be secret: a user, or a signature in the query.
 func shown(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -144,13 +143,13 @@ func shown(address string) string {
 	return parsed.String()
 }
 
-// checksum is a sum that something must have, and what adds it up.
+// checksum is the expected checksum of a download, and the hash that computes the actual one.
 type checksum struct {
 	algorithm, want string
 	hash.Hash
 }
 
-// newChecksum reads "sha256:0123…"; "" fits everything.
+// newChecksum parses "sha256:0123…"; "" accepts any content.
 func newChecksum(text string) checksum {
 	algorithm, want, _ := strings.Cut(text, ":")
 	sum := checksum{algorithm: algorithm, want: want}
@@ -167,7 +166,7 @@ func newChecksum(text string) checksum {
 	return sum
 }
 
-// verify compares what was added up. The error is a *FetchError.
+// verify compares the computed checksum with the expected one. The error is a *FetchError.
 func (c checksum) verify(address string) error {
 	got := hex.EncodeToString(c.Sum(nil))
 	if c.want == "" || strings.EqualFold(got, c.want) {
@@ -176,8 +175,8 @@ func (c checksum) verify(address string) error {
 	return &FetchError{URL: shown(address), Reason: Mismatch, Err: fmt.Errorf("%s is %s, not %s", c.algorithm, got, c.want)}
 }
 
-// cancelled says that the caller gave up, which says nothing about what was
-// fetched.
+// cancelled returns an error for an ended context. It is not a *FetchError, because the fetched
+// content is not the cause.
 func cancelled(ctx context.Context, doing string) error {
 	return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 }

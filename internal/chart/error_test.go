@@ -110,7 +110,7 @@ func TestFetchErrors(t *testing.T) {
 				tt.access = good
 			}
 			var stall time.Duration
-			if tt.reason == chart.Stalled { // Elsewhere a busy machine is not to be taken for a silent server.
+			if tt.reason == chart.Stalled { // In other tests, a busy machine must not look like a silent server.
 				stall = short
 			}
 			fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: stall, Registries: map[string]chart.Registry{
@@ -138,7 +138,7 @@ func aliases() []byte {
 	return []byte(document)
 }
 
-// closedPort is where nobody listens.
+// closedPort returns an address on which no server listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -182,7 +182,7 @@ func TestFetchChanged(t *testing.T) {
 		}
 	}
 	publish(changed)
-	// What a tag led to is fetched by digest for as long as it is there.
+	// After a tag was moved, the old content is fetched by its digest as long as it exists.
 	files, pin, err := newFetcher(t, server).Fetch(t.Context(), charts[1], pins[1])
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestFetchChanged(t *testing.T) {
 	}
 }
 
-// One operation asks a server that hangs once, however many charts it wants from there.
+// One operation sends a single request to a server that hangs, even for many charts.
 func TestFetchRemembersFailures(t *testing.T) {
 	t.Parallel()
 	operation := fetch.RememberFailures(t.Context())
@@ -217,7 +217,8 @@ func TestFetchRemembersFailures(t *testing.T) {
 	}
 }
 
-// What failed once is fetched by the next caller. The faults are those that are not retried.
+// After a failed fetch, the next caller fetches again. Requests with these faults are not
+// retried.
 //
 //nolint:tparallel // the rows share the faults of one server
 func TestFetchAfterAFailure(t *testing.T) {
@@ -309,7 +310,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	})
 }
 
-// elsewhere is a repository whose index leads to another server.
+// elsewhere adds a repository whose index refers to another server.
 func elsewhere(s *charttest.Server, url string) string {
 	s.AddFile("/elsewhere/index.yaml", fmt.Appendf(nil, "apiVersion: v1\nentries: {web: [{apiVersion: v2, name: web, version: 1.0.0, urls: [%q]}]}\n", url))
 	return s.URL("/elsewhere")

@@ -21,23 +21,22 @@ import (
 
 // FetchConfig configures a Fetcher.
 type FetchConfig struct {
-	// Registries by the beginning of a URL: https://, http:// or oci://, a host and
-	// perhaps a path. The longest one that ends where a part of the path ends counts;
-	// what it contains is sent nowhere else.
+	// Registries by the prefix of a URL: https://, http:// or oci://, a host and optionally a
+	// path. A prefix matches at the end of a path segment only. The longest matching prefix is
+	// used, and its credentials are sent nowhere else.
 	Registries map[string]Registry
-	// RegistriesUnknown says that it is not known yet which there are.
+	// RegistriesUnknown is true if Registries is not known yet.
 	RegistriesUnknown bool
-	// Trust is which certificates of servers and proxies count.
+	// Trust defines which certificates of servers and proxies are trusted.
 	Trust fetch.Trust
-	// AddSecret gets what commands of registries print, nil for nobody.
+	// AddSecret gets the secrets that commands of registries print. It may be nil.
 	AddSecret func(secrets ...string)
 	// StallTimeout is how long nothing may arrive; 0 is half a minute.
 	StallTimeout time.Duration
 }
 
-// Fetcher fetches charts. What it has fetched it keeps until it is dropped. What it could not
-// fetch it tries again, but for the operations of fetch.RememberFailures. It is safe for
-// concurrent use.
+// Fetcher fetches charts. It keeps fetched charts as long as it exists. A failed fetch is tried
+// again, except in an operation of fetch.RememberFailures. A Fetcher is safe for concurrent use.
 type Fetcher struct {
 	access     *access
 	client     *http.Client
@@ -49,7 +48,7 @@ type Fetcher struct {
 	repositories fetch.Cache[repository]    // By URL.
 }
 
-// fetched is a chart and what it was found to be.
+// fetched is a chart and its pin.
 type fetched struct {
 	files []bundle.File
 	pin   bundle.Pin
@@ -82,18 +81,18 @@ func (f *Fetcher) Close() error {
 	return nil
 }
 
-// Fetch returns the files of a chart that is in a Helm repository, a registry or
-// an archive, relative to its folder and sorted by name, with those of the charts
-// it depends on, and what it was found to be. An empty pin takes the newest
-// version that the chart allows; any other must be met.
+// Fetch returns the files and the pin of a chart in a Helm repository, a registry or an archive.
+// The files are relative to the folder of the chart and sorted by name. They include the files of
+// its dependencies. With an empty pin, the newest version that the chart allows is fetched; any
+// other pin must be met.
 //
 // Errors: *FetchError, which may wrap an *ArchiveError, and *bundle.LocationError.
 func (f *Fetcher) Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	return f.fetchOnce(ctx, chart, pin, true)
 }
 
-// FetchAlone is Fetch without the charts that the chart depends on, but for those
-// that are packed with it.
+// FetchAlone is Fetch without the dependencies of the chart, except those that are packed with
+// it.
 func (f *Fetcher) FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	return f.fetchOnce(ctx, chart, pin, false)
 }
@@ -105,7 +104,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.
 	}
 	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Reference, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
 	found, err := f.charts.Get(ctx, key, fetching, func(ctx context.Context) (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
-	// Callers add to what they get, each for itself.
+	// Each caller may add to its own result.
 	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
 	return slices.Clip(found.files), found.pin, err
 }
@@ -130,7 +129,7 @@ func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin,
 	return fetched{files: files, pin: found}, nil
 }
 
-// changed says that something contains other files than when it was first fetched.
+// changed returns an error for content with other files than at the first fetch.
 func changed(what, version, planned, found string) error {
 	which := "it was"
 	if version != "" {
@@ -141,8 +140,9 @@ func changed(what, version, planned, found string) error {
 		"%s fetched with digest %.*s when it was planned, and has digest %.*s now; it was published again with other files", which, enough, planned, enough, found)}
 }
 
-// files returns those of a chart alone, with its exact version, if it has one, and
-// reference. pin is what they were before, empty to take what the location allows.
+// files returns the files of a chart without its dependencies, its exact version, if it has one,
+// and its reference. pin is the earlier result, or empty for the newest version that the location
+// allows.
 func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin) (files []bundle.File, found bundle.Pin, err error) {
 	switch at.Kind {
 	case bundle.Repository:
@@ -170,7 +170,7 @@ func (f *Fetcher) fromArchive(ctx context.Context, at bundle.Location) ([]bundle
 	})
 }
 
-// digestOf covers names and contents of files, which are sorted.
+// digestOf returns a digest of the names and contents of sorted files.
 func digestOf(files []bundle.File) string {
 	sum := sha256.New()
 	for _, file := range files {

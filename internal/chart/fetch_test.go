@@ -28,7 +28,7 @@ const (
 	password = "s3cret-of-the-test"
 )
 
-// locked serves to those who log in, over TLS.
+// locked requires a login, over TLS.
 func locked() charttest.Options {
 	return charttest.Options{Username: username, Password: password, TLS: true}
 }
@@ -57,7 +57,7 @@ func newFetcherWith(t *testing.T, config chart.FetchConfig) *chart.Fetcher {
 	return fetcher
 }
 
-// web is a chart whose files tell its version.
+// web returns a chart whose files contain its version.
 func web(version string) charttest.Chart {
 	return charttest.Chart{Name: "web", Version: version, Files: map[string]string{
 		"Chart.yaml":           "apiVersion: v2\nname: web\nversion: " + version + "\n",
@@ -296,7 +296,7 @@ func TestFetchAfterTheFirstGaveUp(t *testing.T) {
 		gaveUp <- err
 	}()
 	for server.Requests(charttest.IndexPath) == 0 {
-		time.Sleep(time.Millisecond) // The request is on its way.
+		time.Sleep(time.Millisecond) // Until the request has arrived.
 	}
 	server.Break(charttest.IndexPath, 0)
 	second := make(chan error)

@@ -8,9 +8,9 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
-// IgnoreRules reads a .helmignore. What it returns reports whether Helm leaves out a file, by its
-// path in the folder of the chart, when it loads that folder
-// (helm.sh/helm/v3/pkg/chart/loader/directory.go).
+// IgnoreRules reads a .helmignore. The returned function reports whether Helm leaves out a file
+// when it loads the folder of the chart (helm.sh/helm/v3/pkg/chart/loader/directory.go). name is
+// the path of the file in that folder.
 func IgnoreRules(content []byte) (func(name string) bool, error) {
 	rules, err := ignore.Parse(bytes.NewReader(content))
 	if err != nil {
@@ -27,7 +27,7 @@ func IgnoreRules(content []byte) (func(name string) bool, error) {
 	}, nil
 }
 
-// fileInfo is what rules look at. They call no other method.
+// fileInfo has the methods that rules call.
 type fileInfo struct {
 	fs.FileInfo
 

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 )
 
-// What is left out is what Helm leaves out when it loads the folder.
+// IgnoreRules leaves out the files that Helm leaves out when it loads the folder.
 func TestIgnoreRulesAreThoseOfHelm(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

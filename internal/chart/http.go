@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxIndex and maxArchive bound in bytes what is downloaded. To read an index
-	// takes more than twenty times its size.
+	// maxIndex and maxArchive are how many bytes are downloaded at most. Reading an index takes
+	// more than twenty times its size in memory.
 	maxIndex   = 32 << 20
 	maxArchive = 256 << 20
 )
@@ -27,8 +27,8 @@ func (d download) Close() error {
 	return errors.Join(d.File.Close(), os.Remove(d.Name()))
 }
 
-// get downloads what is under a URL, at most limit bytes, and compares it with a
-// checksum. The error is a *FetchError.
+// get downloads the content of a URL, at most limit bytes, and compares it with a checksum. The
+// error is a *FetchError.
 func (f *Fetcher) get(ctx context.Context, address string, limit int64, sum checksum) (download, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -45,8 +45,7 @@ func (f *Fetcher) get(ctx context.Context, address string, limit int64, sum chec
 	return save(address, response.Body, limit, sum)
 }
 
-// save puts a body into a temporary file, which costs no memory however large it
-// is.
+// save writes a body to a temporary file, so that a large body takes no memory.
 func save(address string, body io.Reader, limit int64, sum checksum) (download, error) {
 	file, err := os.CreateTemp("", "terraform-provider-fleet-*")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Tags returns the tags of an image, or of anything else that a registry keeps, in any order.
-// address has no tag: oci://ghcr.io/acme/web.
+// Tags returns the tags of an image, or of another artifact in a registry, in any order. address
+// has no tag: oci://ghcr.io/acme/web.
 //
 // Errors: *FetchError, *UnknownRegistryError.
 func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
@@ -18,8 +18,8 @@ func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
 	return slices.Clone(tags), err
 }
 
-// Digest returns the digest of what a tag leads to: an index if there are images for several
-// platforms.
+// Digest returns the digest that a tag points to: that of an index if there are images for
+// several platforms.
 //
 // Errors: *FetchError, *UnknownRegistryError.
 func (f *Fetcher) Digest(ctx context.Context, address, tag string) (string, error) {

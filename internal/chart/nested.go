@@ -13,14 +13,14 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// maxNesting is how deep packed charts may be in each other. Helm unpacks one in another
-// without end, while an archive can hold itself.
+// maxNesting is how deep packed charts may be nested. Helm unpacks nested charts without a limit,
+// although an archive can contain itself.
 const maxNesting = 8
 
 var errNesting = fmt.Errorf("packed charts are nested more than %d levels deep", maxNesting)
 
-// Unpack returns the files of a packed chart. Helm bounds the size of what it unpacks to,
-// and not how many files that are. The error is an *ArchiveError or one of Helm's.
+// Unpack returns the files of a packed chart. Helm limits the size of the unpacked files, but not
+// their number. The error is an *ArchiveError or one of Helm's.
 func Unpack(packed []byte) ([]*loader.BufferedFile, error) {
 	if err := (&unpacking{limits: defaultLimits(), packed: int64(len(packed))}).count(packed, 0); err != nil {
 		return nil, err
@@ -28,9 +28,9 @@ func Unpack(packed []byte) ([]*loader.BufferedFile, error) {
 	return loader.LoadArchiveFiles(bytes.NewReader(packed))
 }
 
-// CheckPacked adds up what the packed charts among files, and those in them, unpack to.
-// Helm bounds each by itself (pkg/chart/loader/archive.go), and not how many there are. The
-// error is an *ArchiveError.
+// CheckPacked checks the total unpacked size of the packed charts among files, and of the charts
+// nested in them. Helm limits each chart by itself (pkg/chart/loader/archive.go), but not the
+// number of charts. The error is an *ArchiveError.
 func CheckPacked(files []*loader.BufferedFile) error {
 	u := &unpacking{limits: defaultLimits()}
 	for _, file := range files {
@@ -49,19 +49,19 @@ func CheckPacked(files []*loader.BufferedFile) error {
 	return nil
 }
 
-// isPackedChart says whether Helm unpacks a file.
+// isPackedChart reports whether Helm unpacks a file.
 func isPackedChart(name string) bool {
 	return path.Ext(name) == ".tgz" && path.Base(path.Dir(name)) == "charts"
 }
 
-// count adds up what is in a packed chart.
+// count counts the content of a packed chart, nested charts included.
 func (u *unpacking) count(packed []byte, depth int) error {
 	if depth > maxNesting {
 		return &ArchiveError{Err: errNesting}
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil //nolint:nilerr // Helm says what is wrong with it, or does not read it.
+		return nil //nolint:nilerr // Helm reports the error, or does not read the file.
 	}
 	reader := tar.NewReader(counted{unzipped, u})
 	for {
@@ -86,7 +86,7 @@ func (u *unpacking) count(packed []byte, depth int) error {
 	}
 }
 
-// exceeded passes on that there is too much. What else is wrong Helm says.
+// exceeded returns only the error of an exceeded limit. Helm reports other errors.
 func exceeded(err error) error {
 	if failed, ok := errors.AsType[*ArchiveError](err); ok {
 		return failed

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// maxManifest bounds in bytes the manifest of a chart in a registry.
+	// maxManifest is how many bytes the manifest of a chart in a registry may have.
 	maxManifest = 4 << 20
-	// tagsPerPage, maxTagPages and maxTags bound how many tags of a chart or image are looked at.
+	// tagsPerPage, maxTagPages and maxTags limit how many tags of a chart or image are read.
 	tagsPerPage = 1000
 	maxTagPages = 100
 	maxTags     = 100_000
 )
 
-// registryClient speaks to the place of one chart in a registry.
+// registryClient is the client for one chart in a registry.
 type registryClient struct {
 	*remote.Repository
 	address string // Without tag.
@@ -55,7 +55,7 @@ func (r *registries) client(ctx context.Context, address string) (*registryClien
 	return r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
 }
 
-// newClient logs in when it is first asked to.
+// newClient makes a client that logs in when the registry first requires a login.
 func (r *registries) newClient(address string) (*registryClient, error) {
 	made, err := remote.NewRepository(strings.TrimPrefix(address, ociScheme+"://"))
 	if err != nil {
@@ -85,7 +85,7 @@ func (l login) credential() auth.Credential {
 	if l.token == "" {
 		return auth.Credential{Username: l.username, Password: l.password, RefreshToken: l.identity}
 	}
-	// Any user name will do beside a token.
+	// With a token, any user name is accepted.
 	return auth.Credential{Username: cmp.Or(l.username, "token"), Password: cmp.Or(l.password, l.token), AccessToken: l.token}
 }
 
@@ -93,9 +93,9 @@ func ociScope(of *remote.Repository) fetch.Scope {
 	return fetch.ScopeOf(&url.URL{Scheme: ociScheme, Host: of.Reference.Registry, Path: "/" + of.Reference.Repository})
 }
 
-// chart returns the newest version of a chart that is asked for. planned is
-// the reference it had, "" for none: what that still leads to is taken, wherever the
-// tag has been moved to. If it is gone, the tag may lead to the same files.
+// chart returns the newest version of a chart that version allows. planned is the reference of an
+// earlier fetch, "" for none. If the registry still has planned, that is fetched, even if the tag
+// was moved. Otherwise the tag is used, because it may have the same files.
 func (r *registries) chart(ctx context.Context, address, version, planned string) ([]bundle.File, bundle.Pin, error) {
 	client, err := r.client(ctx, address)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *registries) chart(ctx context.Context, address, version, planned string
 	return found.files, bundle.Pin{Version: exact, Reference: found.reference}, err
 }
 
-// pulled is a chart and the digest of the manifest that led to it.
+// pulled is a chart and the digest of its manifest.
 type pulled struct {
 	files     []bundle.File
 	reference string
@@ -133,8 +133,8 @@ func isNotFound(err error) bool {
 	return ok && failed.Reason == NotFound
 }
 
-// version finds the exact version that is asked for, and the tag or digest it has
-// in the registry. An exact one is not looked for: not everybody may list tags.
+// version returns the exact version that version allows, and its tag or digest in the registry.
+// For an exact version, no tags are listed: not every user may list them.
 func (r *registries) version(ctx context.Context, client *registryClient, version string) (exact, reference string, err error) {
 	if client.reference != "" {
 		exact = cmp.Or(version, versionOf(client.reference))
@@ -160,12 +160,12 @@ func (r *registries) version(ctx context.Context, client *registryClient, versio
 	return exact, tagOf(exact), nil
 }
 
-// tagOf writes a version as a tag, in which "+" cannot stand; versionOf reads it.
+// tagOf writes a version as a tag, which cannot contain "+"; versionOf reads the tag.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
 
-// versions of a chart, the newest first.
+// versions returns the versions of a chart, the newest first.
 func (r *registries) versions(ctx context.Context, client *registryClient) ([]string, error) {
 	tags, err := r.tagsOf(ctx, client)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *registries) versions(ctx context.Context, client *registryClient) ([]st
 	return newestFirst(versions), nil
 }
 
-// tagsOf lists all tags of an address, once for all who ask.
+// tagsOf lists all tags of an address, once for all callers.
 func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]string, error) {
 	return r.tags.Get(ctx, client.address, "listing tags", func(ctx context.Context) ([]string, error) {
 		var tags []string
@@ -195,7 +195,7 @@ func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]stri
 	})
 }
 
-// noTag says what there is instead of a version, if that can be found out.
+// noTag returns an error that names the available versions, or failed if they cannot be listed.
 func (r *registries) noTag(ctx context.Context, client *registryClient, version string, failed error) error {
 	versions, err := r.versions(ctx, client)
 	if err != nil {
@@ -226,7 +226,7 @@ func (r *registries) pull(ctx context.Context, client *registryClient, reference
 	return pulled{files: files, reference: manifest.Digest.String()}, err
 }
 
-// layer finds the chart in a manifest.
+// layer returns the descriptors of a manifest, and of its layer with the chart.
 func (c *registryClient) layer(ctx context.Context, reference string) (described, layer ocispec.Descriptor, err error) {
 	described, reader, err := c.FetchReference(ctx, reference)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// repository is what a Helm repository contains.
+// repository is a Helm repository and its index.
 type repository struct {
 	url   string
 	index *repo.IndexFile
 }
 
-// fromRepository returns the newest version of a chart that is asked for.
+// fromRepository returns the newest version of a chart that version allows.
 func (f *Fetcher) fromRepository(ctx context.Context, address, name, version string) ([]bundle.File, string, error) {
 	found, err := f.repositoryOnce(ctx, address)
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 	return files, entry.Version, err
 }
 
-// repositoryOnce reads an index once for all who ask.
+// repositoryOnce reads an index once for all callers.
 func (f *Fetcher) repositoryOnce(ctx context.Context, address string) (repository, error) {
 	return f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 }
@@ -73,8 +73,8 @@ func (f *Fetcher) repository(ctx context.Context, address string) (repository, e
 	return repository{url: address, index: index}, nil
 }
 
-// readIndex reads an index.yaml. Of each chart it keeps only what is needed to
-// fetch it: large indexes describe thousands.
+// readIndex reads an index.yaml. It keeps only the data that is needed to fetch a chart, because
+// large indexes describe thousands of charts.
 func readIndex(name string) (*repo.IndexFile, error) {
 	index, err := repo.LoadIndexFile(name)
 	if err != nil {
@@ -92,13 +92,12 @@ func readIndex(name string) (*repo.IndexFile, error) {
 	return slim, nil
 }
 
-// withoutPath takes off that the error is about a temporary file, which Helm says
-// first.
+// withoutPath removes the path of the temporary file, with which an error of Helm begins.
 func withoutPath(err error) error {
 	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		return cause.Err
 	}
-	for range 2 { // The path, and where in Helm that was said.
+	for range 2 { // The message with the path, and its place in Helm's code.
 		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
 		}
@@ -106,7 +105,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// find returns the newest version of a chart that is asked for.
+// find returns the newest version of a chart that version allows.
 func (r repository) find(name, version string) (*repo.ChartVersion, error) {
 	entries := r.index.Entries[name]
 	if len(entries) == 0 {
@@ -130,7 +129,7 @@ func (r repository) noChart(name string) error {
 	return &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
 }
 
-// checkConstraint says whether a version, or a range of them, is one.
+// checkConstraint returns an error for text that is neither a version nor a range of versions.
 func checkConstraint(address, version string) error {
 	if version == "" {
 		return nil
@@ -141,7 +140,7 @@ func checkConstraint(address, version string) error {
 	return nil
 }
 
-// noVersion says what there is instead.
+// noVersion returns an error that names the available versions.
 func noVersion(address, what, version string, versions []string) error {
 	wanted := fmt.Sprintf("no version %q", version)
 	if version == "" {
@@ -158,7 +157,7 @@ func noVersion(address, what, version string, versions []string) error {
 	return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s; available: %s", what, wanted, listed)}
 }
 
-// archive says where a version is kept.
+// archive returns the location of a version.
 func (r repository) archive(entry *repo.ChartVersion) (bundle.Location, error) {
 	if len(entry.URLs) == 0 {
 		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the index contains no archive URL for %s %s", entry.Name, entry.Version)}
@@ -174,7 +173,7 @@ func (r repository) archive(entry *repo.ChartVersion) (bundle.Location, error) {
 	return at, nil
 }
 
-// newestFirst sorts versions; what is none is left out.
+// newestFirst sorts versions, and leaves out texts that are no version.
 func newestFirst(texts []string) []string {
 	versions := make([]*semver.Version, 0, len(texts))
 	for _, text := range texts {

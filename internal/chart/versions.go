@@ -42,8 +42,8 @@ func (f *Fetcher) Version(ctx context.Context, chart bundle.Chart) (string, erro
 	return "", hasNoVersions(at)
 }
 
-// Versions returns the versions of a chart of a repository or registry, the newest first, whatever
-// the chart allows. Its errors are those of Version.
+// Versions returns the versions of a chart of a repository or registry, the newest first, also
+// those that the chart does not allow. Its errors are those of Version.
 func (f *Fetcher) Versions(ctx context.Context, chart bundle.Chart) ([]string, error) {
 	at, err := chart.Location()
 	if err != nil {
@@ -71,7 +71,7 @@ func hasNoVersions(at bundle.Location) error {
 	return &FetchError{URL: shown(at.URL), Reason: NotFound, Err: errors.New("only a chart of a Helm repository or an OCI registry has versions")}
 }
 
-// versions of a chart, the newest first.
+// versions returns the versions of a chart, the newest first.
 func (r repository) versions(name string) ([]string, error) {
 	entries := r.index.Entries[name]
 	if len(entries) == 0 {

@@ -12,13 +12,12 @@ import (
 // Chart is a chart to be served.
 type Chart struct {
 	Name, Version string
-	// Files by name, relative to the chart's folder. Without a Chart.yaml among
-	// them one is made.
+	// Files by name, relative to the chart's folder. If there is no Chart.yaml, one is made.
 	Files map[string]string
 }
 
-// Tar packs the chart as Helm does, without compressing it. It is the same for the
-// same chart.
+// Tar packs the chart as Helm does, without compressing it. The result is the same for the same
+// chart.
 func (c Chart) Tar() []byte {
 	files := maps.Clone(c.Files)
 	if files == nil {

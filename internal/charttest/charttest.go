@@ -1,6 +1,6 @@
-// Package charttest runs what Helm charts are kept on, inside the calling process
-// and for tests: a Helm repository, an OCI registry with login and a server of
-// archives, each over HTTP or TLS. It needs no network and no other program.
+// Package charttest runs servers with Helm charts inside the calling process, for tests: a Helm
+// repository, an OCI registry with login and a server of archives, each over HTTP or TLS. It
+// needs no network and no other program.
 package charttest
 
 import (
@@ -18,13 +18,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Options say how a Server behaves. The zero value serves to everybody over plain
-// HTTP.
+// Options configure a Server. The zero value needs no credentials and uses plain HTTP.
 type Options struct {
-	// Username and Password, when one of them is set, are asked from every request.
+	// Username and Password, when one of them is set, are required for every request.
 	Username, Password string
-	// Bearer makes the registry ask for a token, which it gives out for Username and
-	// Password, as most registries do. Without it they are sent with every request.
+	// Bearer makes the registry require a token, which it gives for Username and Password, as
+	// most registries do. Without Bearer, Username and Password are sent with every request.
 	Bearer bool
 	// TLS serves over HTTPS, with a certificate that no machine trusts by itself.
 	TLS bool
@@ -44,7 +43,7 @@ type Server struct {
 	redirects map[string]string // Where to, by path.
 }
 
-// New starts a server on a free port of 127.0.0.1 that ends with the test.
+// New starts a server on a free port of 127.0.0.1. The server is closed after the test.
 func New(tb testing.TB, options Options) *Server {
 	tb.Helper()
 	s := &Server{
@@ -57,7 +56,7 @@ func New(tb testing.TB, options Options) *Server {
 		redirects:  map[string]string{},
 	}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // Clients that do not trust it.
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // About clients that do not trust the certificate.
 	if options.TLS {
 		s.http.StartTLS()
 	} else {
@@ -81,7 +80,7 @@ func (s *Server) CA() []byte {
 // URL is the address of a path, which begins with "/".
 func (s *Server) URL(path string) string { return s.http.URL + path }
 
-// AddFile serves content under a path and answers its URL.
+// AddFile serves content under a path and returns its URL.
 func (s *Server) AddFile(path string, content []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Server) AddFile(path string, content []byte) string {
 	return s.URL(path)
 }
 
-// Redirect answers requests for a path with another URL, and answers its own.
+// Redirect redirects requests for a path to another URL, and returns the URL of the path.
 func (s *Server) Redirect(path, to string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 )
 
-// ask sends a request as somebody who trusts the server.
+// ask sends a request as a client that trusts the server.
 func ask(t *testing.T, s *charttest.Server, url, username, password string) (status int, body string, err error) {
 	t.Helper()
 	roots := x509.NewCertPool()

@@ -7,22 +7,22 @@ import (
 	"net/http/httptest"
 )
 
-// Fault is what is wrong with an answer.
+// Fault is a fault of a response.
 type Fault int
 
 // The faults of a server.
 const (
-	// Truncate breaks the connection off in the middle of the answer.
+	// Truncate closes the connection in the middle of the response.
 	Truncate Fault = iota + 1
-	// Hang begins to answer and does not go on.
+	// Hang sends a part of the response, and then nothing more.
 	Hang
-	// HangSilently takes the request and answers nothing.
+	// HangSilently accepts the request and sends nothing.
 	HangSilently
-	// Corrupt changes a byte of the answer.
+	// Corrupt changes a byte of the response.
 	Corrupt
-	// FailOnce answers with status 503, the first time only.
+	// FailOnce responds with status 503, the first time only.
 	FailOnce
-	// Fail answers with status 503.
+	// Fail responds with status 503.
 	Fail
 )
 
@@ -49,7 +49,7 @@ func spoil(w http.ResponseWriter, r *http.Request, good *httptest.ResponseRecord
 	panic(http.ErrAbortHandler)
 }
 
-// hang waits until the client or the test gives up.
+// hang waits until the client or the test ends.
 func hang(r *http.Request, closing <-chan struct{}) {
 	select {
 	case <-r.Context().Done():

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// token is what the registry gives out. Who has it was logged in.
+// token is the token that the registry gives. A client that sends it is logged in.
 const token = "token-of-the-registry" //nolint:gosec // Opens a server of a test.
 
-// admits refuses a request by itself. tokens is the URL that gives out tokens.
+// admits reports whether a request is admitted, and responds to one that is not. tokens is the
+// URL that gives tokens.
 func (o Options) admits(w http.ResponseWriter, r *http.Request, tokens string) bool {
 	if o.Username == "" && o.Password == "" {
 		return true
@@ -37,7 +38,7 @@ func (o Options) knows(r *http.Request) bool {
 }
 
 func (o Options) giveToken(w http.ResponseWriter, r *http.Request) {
-	// Who has an identity token posts it.
+	// A client with an identity token posts it.
 	if !o.knows(r) && !equal(r.PostFormValue("refresh_token"), o.Password) {
 		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"wrong password"}]}`, http.StatusUnauthorized)
 		return

@@ -39,31 +39,31 @@ type manifest struct {
 	Layers        []descriptor `json:"layers"`
 }
 
-// PushChart puts a chart into the registry, under the tag of its version, and
-// answers the path of its archive there, for Break and Requests.
+// PushChart pushes a chart to the registry, under the tag of its version, and returns the path of
+// its archive there, for Break and Requests.
 func (s *Server) PushChart(repository string, chart Chart) (path string) {
 	return s.registry.push(repository, chart.Version, configType, chartType, chart.Package())
 }
 
-// PushImage puts something into the registry that is no chart.
+// PushImage pushes an artifact to the registry that is not a chart.
 func (s *Server) PushImage(repository, tag string) {
 	s.registry.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("the layer of "+tag))
 }
 
-// Reference is the digest that the registry keeps under a tag.
+// Reference returns the digest that the registry has for a tag.
 func (s *Server) Reference(repository, tag string) string {
-	request := httptest.NewRequestWithContext(context.Background(), http.MethodHead, "/v2/"+repository+"/manifests/"+tag, http.NoBody) //nolint:forbidigo // Nobody waits for it.
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodHead, "/v2/"+repository+"/manifests/"+tag, http.NoBody) //nolint:forbidigo // The handler runs in memory.
 	answer := httptest.NewRecorder()
 	s.registry.ServeHTTP(answer, request)
 	return answer.Header().Get("Docker-Content-Digest")
 }
 
-// DeleteManifest takes a tag, or what a digest leads to, out of the registry.
+// DeleteManifest removes a tag, or the manifest of a digest, from the registry.
 func (s *Server) DeleteManifest(repository, reference string) {
 	s.registry.put(http.MethodDelete, "/v2/"+repository+"/manifests/"+reference, manifestType, nil, http.StatusAccepted)
 }
 
-// ociRegistry is a registry, spoken to past its login.
+// ociRegistry is a registry that is called without its login.
 type ociRegistry struct{ http.Handler }
 
 func (r ociRegistry) push(repository, version, config, layer string, content []byte) (path string) {
@@ -74,7 +74,7 @@ func (r ociRegistry) push(repository, version, config, layer string, content []b
 	}
 	document, err := json.Marshal(made)
 	must(err)
-	// In a tag "+" cannot stand.
+	// A tag cannot contain "+".
 	tag := strings.ReplaceAll(version, "+", "_")
 	r.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document, http.StatusCreated)
 	return "/v2/" + repository + "/blobs/" + made.Layers[0].Digest
@@ -89,7 +89,7 @@ func (r ociRegistry) pushBlob(repository, mediaType string, content []byte) desc
 
 // put sends content, and panics unless the registry accepts it.
 func (r ociRegistry) put(method, path, mediaType string, content []byte, want int) {
-	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content)) //nolint:forbidigo // Nobody waits for it.
+	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content)) //nolint:forbidigo // The handler runs in memory.
 	request.Header.Set("Content-Type", mediaType)
 	answer := httptest.NewRecorder()
 	r.ServeHTTP(answer, request)

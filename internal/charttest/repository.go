@@ -25,11 +25,10 @@ func ArchivePath(name, version string) string {
 	return fmt.Sprintf("%s/%s-%s.tgz", repositoryPath, name, version)
 }
 
-// AddChart puts a chart into the Helm repository, in place of one of the same name
-// and version.
+// AddChart adds a chart to the Helm repository. It replaces one of the same name and version.
 func (s *Server) AddChart(chart Chart) { s.repository.add(chart) }
 
-// RemoveChart takes a version of a chart out of the Helm repository.
+// RemoveChart removes a version of a chart from the Helm repository.
 func (s *Server) RemoveChart(name, version string) { s.repository.remove(name, version) }
 
 // repository is a Helm repository.
@@ -69,7 +68,7 @@ type indexEntry struct {
 	Digest     string   `json:"digest"`
 }
 
-// file is what the repository serves under a name.
+// file returns the content that the repository serves under a name.
 func (r *repository) file(name string) ([]byte, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// traffic counts the requests of a server, and knows which go wrong.
+// traffic counts the requests of a server, and has their faults.
 type traffic struct {
 	mu       sync.Mutex
 	faults   map[string]Fault // By path.
@@ -14,14 +14,14 @@ type traffic struct {
 	seen     []string         // Authorization headers.
 }
 
-// Break makes all answers under a path faulty, until Fault 0 ends that.
+// Break makes all responses under a path faulty. Fault 0 ends that.
 func (s *Server) Break(path string, fault Fault) { s.traffic.spoil(path, fault) }
 
 // Requests counts the requests for paths that begin with prefix, refused ones
 // too.
 func (s *Server) Requests(prefix string) int { return s.traffic.count(prefix) }
 
-// Authorizations are the credentials that clients have sent, in their order.
+// Authorizations returns the Authorization headers that clients have sent, in their order.
 func (s *Server) Authorizations() []string { return s.traffic.authorizations() }
 
 func (t *traffic) spoil(path string, fault Fault) {
@@ -48,7 +48,7 @@ func (t *traffic) authorizations() []string {
 	return append([]string(nil), t.seen...)
 }
 
-// note counts a request and returns what is to go wrong with it.
+// note counts a request and returns its fault.
 func (t *traffic) note(r *http.Request) Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()

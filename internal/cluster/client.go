@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Client does on one cluster what deploy asks for, by means of packages helm and kube. Its
-// errors have the types of package status, and nothing secret in their texts.
+// Client carries out the requests of package deploy on one cluster, by means of packages helm and
+// kube. Its errors have the types of package status, and their texts contain no secret.
 type Client struct {
 	name   string
 	uid    string // that the cluster must have, "" for any
@@ -37,7 +37,7 @@ var (
 	_ helm.Objects            = (*kube.Client)(nil)
 )
 
-// classified gives an error its type and a text that may go into the state.
+// classified returns an error with its type and a text that may be stored in the state.
 func (c *Client) classified(err error) error {
 	if err == nil {
 		return nil
@@ -45,7 +45,7 @@ func (c *Client) classified(err error) error {
 	return kube.Classify(c.name, diff.WithText(err, c.masker.Shown(err.Error())))
 }
 
-// maskFinding rewords what live objects say of themselves: it goes into the state.
+// maskFinding masks what live objects report about themselves, because it is stored in the state.
 func (c *Client) maskFinding(finding *release.Finding) {
 	finding.Err = c.classified(finding.Err)
 	for i := range finding.NotReady {
@@ -110,7 +110,7 @@ func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Find
 	return finding, c.classified(err)
 }
 
-// Deployed reads what releases are made of, for diagnostics.
+// Deployed reads the charts and objects of releases, for diagnostics.
 func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)
 	for i := range found {
@@ -119,7 +119,7 @@ func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]r
 	return found, c.classified(err)
 }
 
-// StoredRenderings reads the renderings that the records of releases hold, in their order.
+// StoredRenderings reads the renderings that are stored in the records of releases, in their order.
 func (c *Client) StoredRenderings(ctx context.Context, releases []release.Observed) ([]release.Rendering, error) {
 	return c.helm.StoredRenderings(ctx, releases)
 }
@@ -144,7 +144,7 @@ func (c *Client) Definitions(ctx context.Context, d target.Deployment, rendering
 	return found, c.classified(err)
 }
 
-// ExistingObjects finds objects that others have and that releases are to have.
+// ExistingObjects finds objects that releases want and that have another owner.
 func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
 	found, err := c.helm.ExistingObjects(ctx, wanted)
 	return found, c.classified(err)
@@ -209,11 +209,12 @@ func (c *Client) Uninstall(ctx context.Context, observed release.Observed, remov
 	return removed, c.classified(err)
 }
 
-// agentNamespace is where the service accounts live that bundles name: Fleet's
-// agents look for them beside themselves (Fleet: internal/helmdeployer/impersonate.go).
+// agentNamespace is the namespace of the service accounts that bundles name: Fleet's agents look
+// them up in their own namespace (Fleet: internal/helmdeployer/impersonate.go).
 const agentNamespace = "cattle-fleet-system"
 
-// as acts as a service account of the cluster, "" for the connection's identity.
+// as returns a client that acts as a service account of the cluster, or with the connection's
+// identity for "".
 func (c *Client) as(serviceAccount string) (*helm.Client, error) {
 	if serviceAccount == "" {
 		return c.helm, nil

@@ -31,8 +31,8 @@ func previewOf(entries map[string]cluster.Entry) *deploy.Preview {
 	}
 }
 
-// What a cluster answered to a question that was given up, or refused once, is not kept:
-// the next plan of the process asks again.
+// The response to a request that was cancelled, or refused once, is not kept: the next plan of the
+// process sends the request again.
 func TestSnapshotKeepsNoFailure(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(w http.ResponseWriter, r *http.Request, giveUp func()){
@@ -76,7 +76,7 @@ func TestSnapshotKeepsNoFailure(t *testing.T) {
 	}
 }
 
-// Only clusters are asked ahead whose plan needs it for sure, and each once.
+// Only clusters that the plan surely needs are read ahead, and each once.
 func TestPrefetch(t *testing.T) {
 	t.Parallel()
 	var (

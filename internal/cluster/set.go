@@ -1,5 +1,5 @@
-// Package cluster reaches the clusters of one configured provider. It finds an entry by its
-// name, makes its client once, and does on it what package deploy asks for.
+// Package cluster connects to the clusters of one configured provider. It finds an entry by its
+// name, creates its client once, and carries out the requests of package deploy on it.
 package cluster
 
 import (
@@ -29,15 +29,16 @@ type Entry struct {
 	UID string
 }
 
-// Set is the clusters that can be reached. It dials nothing before a client is used.
+// Set contains the clusters that can be connected to. It opens no connection before a client is
+// used.
 type Set struct {
 	entries map[string]*entry
-	// former are clusters that state knows and the configuration has no more.
+	// former are clusters that are in the state and no longer in the configuration.
 	former map[string]*entry
 	shared *shared
 }
 
-// entry is an Entry with the client that is made for it.
+// entry is an Entry with its client, once that is created.
 type entry struct {
 	Entry
 
@@ -45,7 +46,7 @@ type entry struct {
 	client *Client
 }
 
-// shared is what all clients use.
+// shared is what all clients share.
 type shared struct {
 	charts      *render.Charts
 	masker      *diff.Masker
@@ -66,8 +67,8 @@ func entriesOf(entries map[string]Entry) map[string]*entry {
 	return made
 }
 
-// WithFormer is the set with clusters that state knows how to reach. An entry of the
-// configuration takes precedence.
+// WithFormer returns the set with clusters whose connections are stored in the state. An entry of
+// the configuration takes precedence.
 func (s *Set) WithFormer(former map[string]Entry) *Set {
 	if len(former) == 0 {
 		return s
@@ -75,9 +76,9 @@ func (s *Set) WithFormer(former map[string]Entry) *Set {
 	return &Set{entries: s.entries, former: entriesOf(former), shared: s.shared}
 }
 
-// Connect returns the client of a cluster. It reads kubeconfig files and dials nothing. Its
+// Connect returns the client of a cluster. It reads kubeconfig files and opens no connection. Its
 // error is a *status.MissingClusterError, a *status.UnknownConnectionError or a
-// *status.ConnectionError. No error is kept.
+// *status.ConnectionError. An error is not kept: the next call tries again.
 func (s *Set) Connect(name string) (client *Client, err error) {
 	defer status.Recover("reading the connection of the cluster", &err)
 	found := s.find(name)
@@ -103,7 +104,7 @@ func (s *Set) Connect(name string) (client *Client, err error) {
 	return found.client, nil
 }
 
-// Check makes the client of a cluster. A connection that is not known yet is no error.
+// Check creates the client of a cluster. A connection that is not known yet is no error.
 func (s *Set) Check(name string) error {
 	_, err := s.Connect(name)
 	if _, notYet := errors.AsType[*status.UnknownConnectionError](err); notYet {
@@ -119,7 +120,7 @@ func (s *Set) find(name string) *entry {
 	return s.former[name]
 }
 
-// Has reports whether a cluster is in the configuration or in state.
+// Has reports whether a cluster is in the configuration or in the state.
 func (s *Set) Has(name string) bool { return s.find(name) != nil }
 
 // Configured reports whether a cluster is in the configuration.
@@ -132,7 +133,7 @@ func (s *Set) ConnectionUnknown(name string) bool {
 	return found != nil && found.ConnectionUnknown
 }
 
-// IsConnectable reports whether a cluster of the configuration can be expected to answer: its
+// IsConnectable reports whether a cluster of the configuration can be expected to respond: its
 // connection is known.
 func (s *Set) IsConnectable(name string) bool {
 	return s.Configured(name) && !s.ConnectionUnknown(name)
@@ -147,7 +148,7 @@ func (s *Set) Facts() (known []target.Cluster, unknown []string) {
 	return s.FactsFor(func(string) bool { return true })
 }
 
-// FactsFor is Facts for what reads some labels only: another label may be unknown.
+// FactsFor is Facts for a caller that reads only some labels: other labels may be unknown.
 func (s *Set) FactsFor(reads func(label string) bool) (known []target.Cluster, unknown []string) {
 	for _, name := range s.Names() {
 		if of := s.entries[name]; of.FactsUnknown || slices.ContainsFunc(of.UnknownLabels, reads) {
@@ -159,7 +160,7 @@ func (s *Set) FactsFor(reads func(label string) bool) (known []target.Cluster, u
 	return known, unknown
 }
 
-// UIDs returns the identities that clusters of the configuration must have, where any.
+// UIDs returns the identities that clusters of the configuration must have, if there are any.
 func (s *Set) UIDs() map[string]string {
 	uids := map[string]string{}
 	for name, of := range s.entries {
@@ -170,7 +171,8 @@ func (s *Set) UIDs() map[string]string {
 	return uids
 }
 
-// Connection returns what the configuration has of a cluster.
+// Connection reports whether the entry of a cluster is removed, unknown or known in the
+// configuration. It returns the connection if that is known.
 func (s *Set) Connection(name string) (state.Entry, kube.Connection) {
 	of, ok := s.entries[name]
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// A kubeconfig that another resource writes while Terraform runs is read after it was missed.
+// A kubeconfig that another resource writes while Terraform runs is read again after it was
+// missing.
 func TestConnectAfterAFailure(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config")

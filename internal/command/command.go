@@ -1,5 +1,5 @@
-// Package command runs commands of the user's configuration that print credentials, within bounds of time
-// and memory, and reports why one printed none without a secret in the text.
+// Package command runs commands of the user's configuration that print credentials, within limits
+// of time and memory. If a command prints none, its error has no secret in the text.
 package command
 
 import (
@@ -18,21 +18,22 @@ import (
 )
 
 const (
-	// DefaultLimit is how long a command may take. Nobody can type anything into it, so what takes
-	// longer waits for something that does not come.
+	// DefaultLimit is how long a command may take. The user cannot type input, so a command that
+	// takes longer probably waits for input.
 	DefaultLimit = time.Minute
-	// printedLimit is how much a command may print, in bytes, stderrLimit how much is kept of
-	// what it writes to standard error, and shownLimit how much of its last line is shown.
+	// printedLimit is how much a command may print, in bytes. stderrLimit is how much of its
+	// standard error is kept, and shownLimit how much of the last line of that is shown.
 	printedLimit = 1 << 20
 	stderrLimit  = 64 << 10
 	shownLimit   = 500
-	// closing is how long output is read that others hold open when a command has ended.
+	// closing is how long output is still read after a command has ended, while its child processes
+	// keep the output open.
 	closing = 2 * time.Second
 )
 
-// CredentialsError says that a command gave no credentials. It does not hold the arguments
-// of the command, nor what it printed: both can be secret. Of what it wrote to standard error
-// it contains the last line, without values of its environment.
+// CredentialsError reports that a command gave no credentials. It contains neither the arguments of
+// the command nor its output: both can be secret. It contains the last line of standard error,
+// without values of the command's environment.
 type CredentialsError struct {
 	Command string
 	Err     error
@@ -42,7 +43,7 @@ func (e *CredentialsError) Error() string {
 	return fmt.Sprintf("getting credentials from the command %s: %v", e.Command, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CredentialsError) Unwrap() error { return e.Err }
 
 var errPrintsTooMuch = fmt.Errorf("it printed more than %d MiB and was stopped", printedLimit>>20)
@@ -51,19 +52,20 @@ var errPrintsTooMuch = fmt.Errorf("it printed more than %d MiB and was stopped",
 type Command struct {
 	Name string
 	Args []string
-	// Env are variables beside those of this process, such as "AWS_PROFILE=prod".
+	// Env are variables added to those of this process, such as "AWS_PROFILE=prod".
 	Env []string
-	// Input is what it reads from standard input.
+	// Input is the command's standard input.
 	Input string
-	// Limit is how long it may take.
+	// Limit is how long the command may take.
 	Limit time.Duration
-	// PrintsErrors says that it prints to standard output why it failed, unless that is JSON.
+	// PrintsErrors is set if the command prints its errors to standard output. Output in JSON is no
+	// error.
 	PrintsErrors bool
 }
 
-// Run gives read what the command prints. When ctx ends the command is killed, and whatever it has
-// started with it. The error is a *CredentialsError, also if read returns one. secrets selects what is
-// secret in a JSON object that was printed.
+// Run calls read with the output of the command. When ctx ends, the command is killed, on Unix
+// together with its child processes. The error is a *CredentialsError, also if read returns one.
+// secrets selects the secret values of a JSON object that was printed.
 func (c Command) Run(ctx context.Context, read func(printed []byte) error, secrets func(printed map[string]any) any) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -79,7 +81,7 @@ func (c Command) Run(ctx context.Context, read func(printed []byte) error, secre
 	asGroup(process)
 	err := process.Run()
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // It ended; others hold its output open.
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // The command ended; child processes keep its output open.
 		if err = read(printed.content.Bytes()); err == nil {
 			return nil
 		}
@@ -98,8 +100,8 @@ func (c Command) Run(ctx context.Context, read func(printed []byte) error, secre
 	return &CredentialsError{Command: c.Name, Err: err}
 }
 
-// shown is the last line of what the command wrote to standard error, without what is secret
-// in its environment, its arguments and its output.
+// shown returns the last line of the command's standard error, without the secrets of its
+// environment, its arguments and its output.
 func (c Command) shown(said string, printed []byte, secrets func(map[string]any) any) string {
 	masker := &diff.Masker{}
 	for _, variable := range c.Env {
@@ -114,7 +116,7 @@ func (c Command) shown(said string, printed []byte, secrets func(map[string]any)
 	return diff.LastLine(diff.Printable(masker.Text(said)), shownLimit)
 }
 
-// SecretArguments returns the values of arguments whose names say that they are secret, such as
+// SecretArguments returns the values of arguments whose names mark them as secret, such as
 // "swordfish" of "--password=swordfish".
 func SecretArguments(arguments []string) []string {
 	var secrets []string
@@ -141,7 +143,7 @@ func namesSecret(name string) bool {
 	return false
 }
 
-// limitedOutput is what a command has printed.
+// limitedOutput is the output of a command, up to printedLimit.
 type limitedOutput struct {
 	content bytes.Buffer
 	full    func()
@@ -169,7 +171,7 @@ func (t *tail) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// String leaves out a line whose beginning was dropped: half a secret is not recognized.
+// String omits a line whose beginning was dropped: half a secret cannot be masked.
 func (t *tail) String() string {
 	if !t.cut {
 		return string(t.content)

@@ -4,6 +4,6 @@ package command
 
 import "os/exec"
 
-// asGroup leaves a process as it is: where there are no groups it is killed alone, and
-// nobody waits for the output that others hold open.
+// asGroup changes nothing: without process groups, only the process itself is killed. Run does not
+// wait for the output that child processes keep open.
 func asGroup(*exec.Cmd) {}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// asGroup makes a process the first of a group, which is killed as a whole: what a shell
-// has started would go on otherwise, and hold its output open.
+// asGroup makes a process the first of a process group, which is killed as a whole. Otherwise the
+// child processes of a shell would keep running, and keep its output open.
 func asGroup(process *exec.Cmd) {
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	process.Cancel = func() error {

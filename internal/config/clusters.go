@@ -92,7 +92,7 @@ type clusterModel struct {
 	Paused      bool     `tfsdk:"paused"`
 }
 
-// connectionModel is how a cluster is reached.
+// connectionModel is the connection to a cluster.
 type connectionModel struct {
 	Host                  string     `tfsdk:"host"`
 	ClusterCACertificate  string     `tfsdk:"cluster_ca_certificate"`
@@ -118,7 +118,7 @@ type connectionModel struct {
 	RequestTimeout        string     `tfsdk:"request_timeout"`
 }
 
-// FactsModel is what targeting and templates see of a cluster.
+// FactsModel contains the facts of a cluster for targeting and templates.
 type FactsModel struct {
 	Labels         map[string]string `tfsdk:"labels"`
 	Annotations    map[string]string `tfsdk:"annotations"`
@@ -169,7 +169,8 @@ func clusterEntry(ctx context.Context, name string, value attr.Value, diags *dia
 	return entry
 }
 
-// withoutUnknownLabels takes labels with unknown values out of an entry of clusters, and returns their keys.
+// withoutUnknownLabels removes labels with unknown values from an entry of clusters, and returns
+// their keys.
 func withoutUnknownLabels(ctx context.Context, value attr.Value) (known attr.Value, unknown []string) {
 	object, isObject := value.(types.Object)
 	if !isObject {
@@ -195,8 +196,8 @@ func withoutUnknownLabels(ctx context.Context, value attr.Value) (known attr.Val
 	return types.ObjectValueMust(object.AttributeTypes(ctx), attributes), unknown
 }
 
-// unknownParts reports what of an entry of clusters is unknown: what targeting and templates see,
-// and everything else, which leads to the cluster.
+// unknownParts reports whether parts of an entry of clusters are unknown. facts are the attributes
+// for targeting and templates, and connection is all others.
 func unknownParts(ctx context.Context, value attr.Value) (facts, connection bool) {
 	object, _ := value.(types.Object)
 	for name, attribute := range object.Attributes() {
@@ -235,7 +236,7 @@ func (m connectionModel) connection() kube.Connection {
 	return connection
 }
 
-// capabilities are those that the configuration sets, nil if it sets none.
+// capabilities returns the capabilities that the configuration sets, nil if it sets none.
 func (m clusterModel) capabilities(name string, diags *diag.Diagnostics) *target.Capabilities {
 	if m.KubeVersion == nil {
 		if m.APIVersions != nil {

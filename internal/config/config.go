@@ -54,7 +54,7 @@ type Settings struct {
 	Windows           window.Configured
 }
 
-// HasEngine reports whether a Fleet delivers, even if it is not known yet which.
+// HasEngine reports whether a Fleet delivers, even if the connection to it is not known yet.
 func (s Settings) HasEngine() bool { return s.Management.Delivers() }
 
 // AddSecrets makes a masker hide all credentials.
@@ -100,7 +100,7 @@ type Model struct {
 
 const defaultParallelism = 16
 
-// Settings turns the provider block into plain values, and notes what is unknown.
+// Settings turns the provider block into plain values, and records what is unknown.
 func (m Model) Settings(ctx context.Context, diags *diag.Diagnostics) Settings {
 	// The schema has checked the form.
 	renderTimeout, _ := time.ParseDuration(m.RenderTimeout.ValueString())

@@ -21,13 +21,13 @@ import (
 // Management is the management cluster of a Fleet, in plain values.
 type Management struct {
 	Connection kube.Connection
-	// Unknown reports that something of it is not known before an apply.
+	// Unknown is set if a part of the engine block is not known before an apply.
 	Unknown bool
-	// Namespace is where the Cluster objects are.
+	// Namespace is the namespace of the Cluster objects.
 	Namespace    string
 	OfflineAfter time.Duration
 	OnOffline    engine.OnOffline
-	// HandsBack reports that the Fleet lets go of what it delivers.
+	// HandsBack is set if the Fleet hands back its deployments.
 	HandsBack bool
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// engineValue is a value of the attribute with some of its attributes.
+// engineValue returns a value of the engine attribute with some of its attributes.
 func engineValue(t *testing.T, given map[string]attr.Value) types.Object {
 	t.Helper()
 	kinds, ok := engineAttribute().GetType().(types.ObjectType)

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// TestConformance holds every recording of the corpus against what is made of it
-// here. Deviations are asserted on both sides.
+// TestConformance compares every recording of the corpus with the result of this provider.
+// Deviations are asserted on both sides.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 
@@ -70,8 +70,8 @@ func (c *corpus) compare(t *testing.T, r recording) []finding {
 	return findings
 }
 
-// bundle is what was recorded of one bundle. Nothing is known of one that Fleet
-// has not made, unless that is how we deviate from it.
+// bundle returns the recording of one bundle. If Fleet has not made the bundle, known is true only
+// if Fleet refused the input: the bundle is then a deviation of this provider.
 func (r recording) bundle(name string) (want recordedBundle, known bool) {
 	i := slices.IndexFunc(r.Bundles, func(b recordedBundle) bool { return b.Name == name })
 	if i < 0 {
@@ -89,7 +89,7 @@ func (r recording) judgeNames(names []string) (verdict, string) {
 	}
 	good := equal
 	switch {
-	case r.ID == "cases__apply-errors__symlink-directory": // Open, and decided: followed inside the bundle.
+	case r.ID == "cases__apply-errors__symlink-directory": // Decided for an open question: links are followed inside the bundle.
 		return deviates, ""
 	case r.Ours.Outcome == "error" && r.Ours.Error != "non-hermetic-error":
 		return wrong, fmt.Sprintf("want %s, got bundles %v", r.Ours.Error, names)

@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// corpusVariable names a folder with recordings of what the real Fleet makes of
-// many inputs: inputs/, inventory.yaml and expected/INDEX.yaml.
+// corpusVariable names a folder with recordings of the real Fleet's results for many inputs:
+// inputs/, inventory.yaml and expected/INDEX.yaml.
 const corpusVariable = "FLEET_CONFORMANCE"
 
 // corpus is a folder of recordings.
@@ -25,7 +25,7 @@ type corpus struct {
 	groups     []target.Group
 }
 
-// recording is one input and what Fleet made of it.
+// recording is one input and Fleet's result for it.
 type recording struct {
 	ID       string        `json:"id"`
 	Input    string        `json:"input"`
@@ -35,24 +35,23 @@ type recording struct {
 	Driven   []bundle.Base `json:"driven"`
 	GitRepo  gitRepo       `json:"gitrepo"`
 	Outcome  string        `json:"outcome"`
-	// Class is that of the error when the outcome is one.
+	// Class is the class of the error if the outcome is an error.
 	Class     string `json:"class"`
 	Deviation bool   `json:"deviation"`
 	Open      bool   `json:"open"`
-	// Symlinks are links below the input and where they lead, for checkouts that
-	// cannot hold them.
+	// Symlinks are links below the input and their targets, for checkouts that cannot store links.
 	Symlinks map[string]string `json:"symlinks"`
 	Bundles  []recordedBundle  `json:"bundles"`
 	Ours     ours              `json:"ours"`
 }
 
-// ours is what is made of a recording here where that is not what Fleet does.
+// ours is this provider's result for a recording, if it differs from Fleet's.
 type ours struct {
 	Outcome string   `json:"outcome"`
 	Error   string   `json:"error"`
 	SameAs  string   `json:"sameAs"`
 	Bundles []string `json:"bundles"`
-	// Patch by bundle and cluster is laid on what Fleet made.
+	// Patch, by bundle and cluster, is merged into Fleet's result.
 	Patch          map[string]map[string]json.RawMessage `json:"patch"`
 	NotTargeted    map[string][]string                   `json:"notTargeted"`
 	ResourcesAdded map[string][]string                   `json:"resourcesAdded"`
@@ -94,7 +93,7 @@ func (r recording) options() bundle.ReadOptions {
 	return o
 }
 
-// rules are the targets of the GitRepo; by default every cluster.
+// rules returns the targets of the GitRepo; by default every cluster.
 func (r recording) rules() []target.Rule {
 	if r.GitRepo.Targets == nil {
 		return []target.Rule{{ClusterSelector: &fleetyaml.Selector{}}}
@@ -155,8 +154,8 @@ func readCorpus(t *testing.T, dir string) *corpus {
 	return c
 }
 
-// inputs is the folder that the paths of a recording are relative to. Links that
-// the checkout may have lost are made in a copy.
+// inputs returns the folder that the paths of a recording are relative to. Links that the checkout
+// may have lost are created in a copy.
 func (c *corpus) inputs(t *testing.T, r recording) string {
 	t.Helper()
 
@@ -180,7 +179,7 @@ func (c *corpus) inputs(t *testing.T, r recording) string {
 	return restored
 }
 
-// expected reads a file that was recorded of one bundle of an input.
+// expected reads a recorded file of one bundle of an input.
 func (c *corpus) expected(t *testing.T, id string, b recordedBundle, file string, into any) {
 	t.Helper()
 	readYAML(t, filepath.Join(c.dir, "expected", id, b.folder(), file), into)

@@ -26,7 +26,7 @@ type recordedDefinition struct {
 func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle, b *bundle.Bundle) (verdict, string) {
 	t.Helper()
 
-	if r.Outcome != "ok" { // Read although Fleet does not; nothing is recorded.
+	if r.Outcome != "ok" { // This provider reads it, and Fleet does not; nothing is recorded.
 		return deviates, ""
 	}
 	var recorded recordedDefinition
@@ -56,7 +56,7 @@ func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle,
 		return equal, ""
 	}
 	if r.Deviation && r.Ours.Outcome == "ok" && len(r.Ours.Patch[b.Name]) > 0 {
-		// Values of files are among the inline ones here, which layer C compares.
+		// Values of files are merged into the inline values here. Layer C compares them.
 		drop(wantSpec, []string{"helm", "values"})
 		drop(gotSpec, []string{"helm", "values"})
 		if cmp.Equal(wantSpec, gotSpec) {
@@ -66,9 +66,9 @@ func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle,
 	return wrong, "definition (-Fleet +ours):\n" + diff
 }
 
-// forceAccount puts the service account of the GitRepo into the customizations, where in
-// Fleet those of the repository choose another one. It reports whether that changes
-// anything, so that both behaviours are asserted.
+// forceAccount sets the service account of the GitRepo in the customizations, where Fleet allows
+// the repository to choose another one. It reports whether that changes anything, so that both
+// behaviours are asserted.
 func forceAccount(spec map[string]any, account string) (changed bool) {
 	targets, _ := spec["targets"].([]any)
 	for _, item := range targets {
@@ -80,8 +80,8 @@ func forceAccount(spec map[string]any, account string) (changed bool) {
 	return changed
 }
 
-// onlyCriteria leaves of the targets of the GitRepo what chooses clusters. Their
-// names mean nothing, and a forced namespace stands in the bundle as well.
+// onlyCriteria reduces the targets of the GitRepo to the fields that select clusters. Their names
+// have no effect, and a forced namespace is in the bundle as well.
 func onlyCriteria(spec map[string]any) {
 	targets, _ := spec["targets"].([]any)
 	restrictions, _ := spec["targetRestrictions"].([]any)
@@ -100,8 +100,8 @@ func filled(m map[string]string) map[string]string {
 	return m
 }
 
-// specOf is a definition as a Fleet Bundle holds it: customizations and the
-// targets of the GitRepo in one list, the latter once more as restrictions.
+// specOf returns a definition in the form of a Fleet Bundle. Customizations and the targets of the
+// GitRepo are in one list, and the targets again in the restrictions.
 func specOf(t *testing.T, r recording, b *bundle.Bundle) map[string]any {
 	t.Helper()
 

@@ -1,3 +1,3 @@
-// Package conformance compares what is made of repositories here with what the
-// real Fleet makes of them: all of it is tests.
+// Package conformance compares the results of this provider for repositories with the results of
+// the real Fleet. It consists of tests only.
 package conformance

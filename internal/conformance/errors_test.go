@@ -13,8 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// classOf gives an error the name that the corpus has for its kind. Types alone
-// decide, never texts.
+// classOf returns the corpus's name for the kind of an error. Only types decide, never texts.
 func classOf(err error) string {
 	for _, class := range []struct {
 		name string
@@ -61,7 +60,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// classOfFile is the class of what is wrong with a file.
+// classOfFile returns the class of the errors of a file.
 func classOfFile(invalid *fleetyaml.Error) string {
 	classes := map[fleetyaml.Kind]string{
 		fleetyaml.UnknownKey:    "unknown-key-error",
@@ -83,7 +82,7 @@ func (r recording) judgeError(err error) (verdict, string) {
 	class := classOf(err)
 	want, good := r.Class, equal
 	switch {
-	case r.ID == "cases__loose-keys": // Open, and decided: keys are exact.
+	case r.ID == "cases__loose-keys": // Decided for an open question: keys are exact.
 		want, good = "unknown-key-error", deviates
 		if is[*fleetyaml.Error](err) {
 			return good, ""
@@ -91,7 +90,7 @@ func (r recording) judgeError(err error) (verdict, string) {
 	case r.Ours.Outcome == "error":
 		want, good = r.Ours.Error, deviates
 	case r.Outcome == "ok" && r.allFail(class):
-		// Fleet stops later than we do, on every cluster.
+		// Fleet stops later than this provider, on every cluster.
 		return equal, ""
 	}
 	if class != want {
@@ -100,7 +99,7 @@ func (r recording) judgeError(err error) (verdict, string) {
 	return good, ""
 }
 
-// allFail says whether every bundle fails with this class on every cluster.
+// allFail reports whether every bundle fails with this class on every cluster.
 func (r recording) allFail(class string) bool {
 	return len(r.Bundles) > 0 && !slices.ContainsFunc(r.Bundles, func(b recordedBundle) bool {
 		return len(b.Clusters) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(b.Clusters)), func(c string) bool { return c != class })

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// updateFlag makes TestFacts write what it finds instead of comparing it.
+// updateFlag makes TestFacts write its results instead of comparing them.
 const updateFlag = "update"
 
 func TestMain(m *testing.M) {
@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 // fact is something that Fleet does.
 type fact struct {
 	ID string `json:"id"`
-	// Section is what it is about.
+	// Section is the topic of the fact.
 	Section string `json:"section"`
 	Says    string `json:"says"`
-	// Fleet is where it stands in Fleet's source.
+	// Fleet is the place in Fleet's source.
 	Fleet string `json:"fleet"`
 }
 
@@ -36,12 +36,12 @@ type fact struct {
 // testdata/facts.yaml that none of them pins. A fixture is a txtar file:
 //
 //	pins: name-join
-//	One or more sentences, and where it stands in Fleet's source.
+//	One or more sentences, and where it is in Fleet's source.
 //	-- settings.yaml --   what is set beside the files, see settings
 //	-- in/web/cm.yaml --  the repository
 //	-- want/names --      what is made of it, see made.show
 //
-// Only what it wants is compared, so a fixture shows what it is about.
+// Only the files below want/ are compared, so a fixture shows only its topic.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 
@@ -94,8 +94,8 @@ func readFacts(t *testing.T) map[string]fact {
 	return facts
 }
 
-// pins are the facts that the comment of a fixture names. It has to say where
-// they stand in Fleet's source.
+// pins returns the facts that the comment of a fixture names. The comment must name their places in
+// Fleet's source.
 func pins(comment string, facts map[string]fact) ([]string, error) {
 	first, text, _ := strings.Cut(comment, "\n")
 	list, ok := strings.CutPrefix(first, "pins: ")

@@ -23,8 +23,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// settings is the settings.yaml of a fixture: what stands in the configuration,
-// not in the repository.
+// settings is the settings.yaml of a fixture: the settings in the configuration, not in the
+// repository.
 type settings struct {
 	RepoName    string               `json:"repoName"`
 	Paths       []string             `json:"paths"`
@@ -35,14 +35,14 @@ type settings struct {
 	Groups      []target.Group       `json:"groups"`
 	// Lax makes unknown keys of fleet.yaml warnings.
 	Lax bool `json:"lax"`
-	// HelmIgnore makes the .helmignore of charts count.
+	// HelmIgnore applies the .helmignore of charts.
 	HelmIgnore bool `json:"helmIgnore"`
-	// Links are symbolic links, and where they lead; txtar has none.
+	// Links are symbolic links and their targets; txtar has none.
 	Links map[string]string `json:"links"`
 }
 
-// withDefaults are two clusters with labels and one without, of which the rules
-// choose all.
+// withDefaults adds the defaults: two clusters with labels and one without, and rules that select
+// all.
 func (s settings) withDefaults() settings {
 	if s.RepoName == "" {
 		s.RepoName = "shop"
@@ -66,7 +66,7 @@ func (s settings) withDefaults() settings {
 	return s
 }
 
-// made is what a fixture turns into.
+// made is the result of a fixture.
 type made struct {
 	settings settings
 	dir      string // Of the repository.
@@ -113,11 +113,10 @@ func makeFixture(t *testing.T, archive *txtar.Archive) *made {
 	return m
 }
 
-// show is what stands below want/: "error", "names", "warnings", "stages" (what is
-// deployed after what, when all is new), or of one bundle
-// "shop-web/WHAT", where WHAT is "definition.yaml", "files", "charts", "clusters",
-// or of one cluster "dev.options.yaml", "dev.values.yaml", "dev.objects" (which
-// there are) or "dev.manifest.yaml" (what they are).
+// show returns the content of a file below want/. Its name is "error", "names", "warnings",
+// "stages" (the order of deployments when all are new), or for one bundle "shop-web/WHAT". WHAT is
+// "definition.yaml", "files", "charts", "clusters", or for one cluster "dev.options.yaml",
+// "dev.values.yaml", "dev.objects" (their keys) or "dev.manifest.yaml" (their content).
 func (m *made) show(t *testing.T, name string) string {
 	t.Helper()
 
@@ -152,7 +151,7 @@ func (m *made) show(t *testing.T, name string) string {
 	return m.showCluster(t, b, cluster, what)
 }
 
-// showError is the class of the error, and where it is, if it is in a fleet.yaml.
+// showError returns the class of the error, and its position if it is in a fleet.yaml.
 func (m *made) showError() string {
 	if m.err == nil {
 		return "none\n"
@@ -196,7 +195,7 @@ func (m *made) showStages(t *testing.T) string {
 	return rollout.Simulate(rollout.NewOrder(steps)).Text + "\n"
 }
 
-// showNames are lines "FOLDER NAME".
+// showNames returns lines "FOLDER NAME".
 func (m *made) showNames() string {
 	var text strings.Builder
 	for _, b := range m.bundles {
@@ -205,7 +204,7 @@ func (m *made) showNames() string {
 	return text.String()
 }
 
-// showFiles are names; what is in them must be what is in the repository.
+// showFiles returns names; the content of the files must be the content in the repository.
 func (m *made) showFiles(t *testing.T, b *bundle.Bundle) string {
 	t.Helper()
 
@@ -220,8 +219,8 @@ func (m *made) showFiles(t *testing.T, b *bundle.Bundle) string {
 	return text.String()
 }
 
-// showCharts are the charts to be fetched, lines "REPOSITORY CHART VERSION FOLDER",
-// and the folders with charts that lack a dependency.
+// showCharts returns the charts to be fetched, lines "REPOSITORY CHART VERSION FOLDER", and the
+// folders with charts that lack a dependency.
 func showCharts(b *bundle.Bundle) string {
 	var text strings.Builder
 	for _, chart := range b.Wanted() {
@@ -249,7 +248,7 @@ func (m *made) deployments(t *testing.T, bundles ...*bundle.Bundle) target.Resul
 	return result
 }
 
-// showClusters says of each cluster what it gets.
+// showClusters returns what each cluster gets.
 func (m *made) showClusters(t *testing.T, b *bundle.Bundle) string {
 	t.Helper()
 
@@ -275,7 +274,7 @@ func (m *made) showClusters(t *testing.T, b *bundle.Bundle) string {
 	return text.String()
 }
 
-// showCluster is what one cluster gets of a bundle.
+// showCluster returns what one cluster gets of a bundle.
 func (m *made) showCluster(t *testing.T, b *bundle.Bundle, cluster, what string) string {
 	t.Helper()
 
@@ -319,7 +318,7 @@ func showObjects(t *testing.T, prefix, manifest string) string {
 	return text.String()
 }
 
-// showManifest are objects in the order of their keys.
+// showManifest returns objects in the order of their keys.
 func showManifest(t *testing.T, objects []map[string]any) string {
 	t.Helper()
 

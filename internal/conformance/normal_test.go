@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// normal drops what is the same as nothing: empty maps and lists, null, "", false
-// and 0. Values are exact, createNamespace: false is something, an empty selector
-// matches everything, and a zero of a rollout strategy is a zero.
+// normal drops empty values: empty maps and lists, null, "", false and 0. It keeps Helm values as
+// they are, and createNamespace: false, which has an effect. It also keeps an empty selector, which
+// matches everything, and a zero in a rollout strategy.
 func normal(value any) any { return normalAt(value, nil) }
 
 func normalAt(value any, path []string) any {
@@ -57,7 +57,7 @@ func normalAt(value any, path []string) any {
 	return value
 }
 
-// drop takes away what stands at path, as far as there is something.
+// drop removes the value at path, if there is one.
 func drop(value any, path []string) {
 	below, ok := value.(map[string]any)
 	if !ok || len(path) == 0 {

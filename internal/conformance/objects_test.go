@@ -23,11 +23,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// kubeVersion is the one that the recordings were rendered for.
+// kubeVersion is the version for which the recordings were rendered.
 const kubeVersion = "v1.25.0"
 
-// compareClusters compares what is rendered for each cluster, or how it fails:
-// layers D and E.
+// compareClusters compares the rendering for each cluster, or its error: layers D and E.
 func (c *corpus) compareClusters(t *testing.T, r recording, want recordedBundle, b *bundle.Bundle) []finding {
 	t.Helper()
 
@@ -39,7 +38,7 @@ func (c *corpus) compareClusters(t *testing.T, r recording, want recordedBundle,
 	var findings []finding
 	for _, d := range result.Deployments {
 		if r.Outcome == "ok" && want.Clusters[d.Cluster] == "" {
-			continue // In no partition, which layer C has compared.
+			continue // The cluster is in no partition, which layer C has compared.
 		}
 		findings = append(findings, c.compareCluster(t, r, want, charts, d))
 	}
@@ -64,8 +63,7 @@ func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, 
 	t.Helper()
 
 	f := finding{what: r.ID + " " + want.Name + " " + d.Cluster}
-	// Fleet's renderer has no namespace where none is given; on a cluster it is
-	// "default" for both.
+	// Fleet's renderer has no default namespace. On a cluster, the namespace is "default" for both.
 	if d.Options.Namespace == "" && d.Options.DefaultNamespace == "" {
 		d.Namespace = ""
 	}
@@ -74,7 +72,8 @@ func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, 
 	listed := r.Ours.Objects[want.Name][d.Cluster]
 	switch {
 	case is[*manifest.IncompleteError](err) && r.ID == "cases__raw-plain":
-		// Decided: Fleet leaves out a document that a typo has spoilt. All others are as with Fleet.
+		// Decided: Fleet leaves out a document that a typo has broken. All other documents are as
+		// with Fleet.
 		if objects, hooks, err = charts.Template(t.Context(), withoutIncomplete(d), kubeVersion); err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +102,11 @@ func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, 
 	return f
 }
 
-// withoutIncomplete is a deployment without the files that have documents which are no objects.
+// withoutIncomplete returns a deployment without the files that have documents which are no
+// objects.
 func withoutIncomplete(d target.Deployment) target.Deployment {
 	complete := *d.Bundle
-	complete.Content = "v1-00000000000000000000000000000000" // Renderings are remembered by it.
+	complete.Content = "v1-00000000000000000000000000000000" // Renderings are cached by it.
 	complete.Files = slices.DeleteFunc(slices.Clone(complete.Files), func(file bundle.File) bool {
 		_, err := manifest.ParseFile(file.Content)
 		return is[*manifest.IncompleteError](err)
@@ -115,7 +115,7 @@ func withoutIncomplete(d target.Deployment) target.Deployment {
 	return d
 }
 
-// says is what was decided in words about a rendering that is not Fleet's.
+// says returns a check of a rendering that is decided to differ from Fleet's.
 func says(id, cluster string) func(manifest string) bool {
 	switch {
 	case id == "cases__chart-tgz":
@@ -130,16 +130,16 @@ func says(id, cluster string) func(manifest string) bool {
 	return nil
 }
 
-// judgeRenderError compares how rendering fails.
+// judgeRenderError compares the errors of rendering.
 func (c *corpus) judgeRenderError(t *testing.T, r recording, want recordedBundle, d target.Deployment, err error) (verdict, string) {
 	t.Helper()
 
 	class := want.Clusters[d.Cluster]
 	switch {
-	// On a cluster Fleet refuses these too; its offline renderer cannot know.
+	// On a cluster, Fleet refuses these too. Its offline renderer cannot detect them.
 	case is[*render.ClusterScopedError](err) && class == "ok" && c.hasClusterScoped(t, r, want, d.Cluster):
 		return equal, ""
-	// Open, and decided: no silent turn to plain manifests.
+	// Decided for an open question: no silent fallback to plain manifests.
 	case is[*bundle.NoKustomizationError](err) && r.ID == "cases__kustomize-targets":
 		return deviates, ""
 	}
@@ -190,7 +190,7 @@ func (c *corpus) judgeObjects(t *testing.T, r recording, want recordedBundle, d 
 	return equal, ""
 }
 
-// split takes hooks apart.
+// split separates hooks from other objects.
 func split(objects []map[string]any) (ordinary, hooks []map[string]any) {
 	for _, object := range objects {
 		if _, isHook := metadata(object, "annotations")["helm.sh/hook"]; isHook {
@@ -227,7 +227,7 @@ func parse(t *testing.T, manifest string) []map[string]any {
 	}
 }
 
-// multiset are objects by key; two may have the same.
+// multiset returns objects by key; two may have the same key.
 func multiset(objects []map[string]any) map[string][]map[string]any {
 	set := make(map[string][]map[string]any)
 	for _, object := range flatten(objects) {
@@ -255,11 +255,10 @@ func flatten(objects []map[string]any) []map[string]any {
 	return flat
 }
 
-// generatedVersion is that of a chart made of plain manifests, which holds a
-// digest.
+// generatedVersion matches the version of a chart made of plain manifests, which contains a digest.
 var generatedVersion = regexp.MustCompile(`v0\.0\.0\+[0-9A-Za-z-]*`)
 
-// clean drops what Fleet adds for its own use, and what is the same as nothing.
+// clean removes what Fleet adds for its own use, and empty values.
 func clean(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
 	delete(metadata(object, "labels"), "objectset.rio.cattle.io/hash")
@@ -284,7 +283,7 @@ func clean(object map[string]any) {
 	walk(object)
 }
 
-// walk makes numbers float64 and versions of generated charts alike.
+// walk converts numbers to float64, and makes versions of generated charts equal.
 func walk(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -38,8 +38,7 @@ func (c *corpus) deployments(t *testing.T, r recording, b *bundle.Bundle) target
 	return result
 }
 
-// heldClusters are those on which a deployment is never begun, although it is not
-// paused.
+// heldClusters returns the clusters on which a deployment never begins, although it is not paused.
 func heldClusters(deployments []target.Deployment) []string {
 	steps := make([]rollout.Step, len(deployments))
 	for i, d := range deployments {

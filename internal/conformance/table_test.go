@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// verdict is what came out of comparing one thing with its recording.
+// verdict is the result of comparing one thing with its recording.
 type verdict string
 
 const (

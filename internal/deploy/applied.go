@@ -8,12 +8,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// RecordsAfter returns the records after an apply: those that it made, and those of deployments
-// that stay as they are, with the rules of their bundles, which change without a deployment.
+// RecordsAfter returns the records after an apply: those that the apply made, and those of
+// deployments that stay as they are. The latter get the rules of their bundles, which change
+// without a deployment.
 //
-// leavesOut reports whether the plan showed that a deployment is not there, as that of a
-// replacement does of one that is held: it does not know what is there. To return its record
-// would break the plan, so its release is in leftOut. A refresh finds the deployment.
+// leavesOut reports whether the plan showed a deployment as missing. The plan of a replacement
+// does so for a held deployment, because it is made without the records of the existing
+// deployments. A record of that deployment would contradict the plan, so its release is in
+// leftOut. A refresh finds the deployment.
 func (c Change) RecordsAfter(applied map[Key]Record, wanted []target.Deployment, leavesOut func(Key) bool) (records map[Key]Record, leftOut map[Key]release.Known) {
 	records, leftOut = map[Key]Record{}, map[Key]release.Known{}
 	maps.Copy(records, applied)

@@ -11,7 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Deployments that stay get the rules of their bundles. What the plan left out stays left out.
+// Deployments that stay get the rules of their bundles. A deployment that the plan left out stays
+// out.
 func TestRecordsAfter(t *testing.T) {
 	t.Parallel()
 	key := func(bundle string) Key { return Key{Cluster: "a", Bundle: bundle} }

@@ -27,79 +27,80 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Cluster, other.Cluster), cmp.Compare(k.Bundle, other.Bundle))
 }
 
-// Request is what one apply has to do. Deployments that are neither in Write
-// nor in Remove are left alone.
+// Request is what one apply has to do. Deployments that are neither in Write nor in Remove are not
+// touched.
 type Request struct {
 	TargetIdentity
-	// Create reports that the target is not in a state yet. Releases of its owner and
-	// name are not its own then, and nothing is written while there are any.
+	// Create reports that the target is not in a state yet. Then releases with its owner and name
+	// are not its own, and nothing is written while any of them exist.
 	Create bool
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
-	// Blocked are deployments in Write and Remove that must not be written or removed, and why. They
-	// fail, and so do removals of what they depend on.
+	// Blocked are deployments in Write and Remove that must not be written or removed, each with
+	// the reason. They fail, and so do removals of what they depend on.
 	Blocked map[Key]error
-	// Planned are the objects that were promised for deployments in Write, where any
-	// were: what is there already and has others is written again.
+	// Planned are the objects that the plan promised for deployments in Write, where it promised
+	// any. An existing release that has other objects is written again.
 	Planned map[Key]map[string]string
 	// Ready are deployments in Write that the plan shows as ready after the apply. One that is
 	// not is a failure.
 	Ready map[Key]bool
-	// Wants are the objects of deployments in Write, as far as they are known before. They
-	// tell which objects move from one bundle to another, see Change.
+	// Wants are the objects of deployments in Write, as far as they are known before the apply.
+	// They determine which objects move from one bundle to another, see Change.
 	Wants map[Key]map[string]string
-	// Unchanged are the other wanted deployments: as they should be, or held. They are not
-	// written, but others can depend on them and share a rollout with them.
+	// Unchanged are the other wanted deployments, which are as wanted or held. They are not
+	// written, but other deployments can depend on them and share a rollout with them.
 	Unchanged []rollout.Step
 	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
 	// depends on, which are removed after it.
 	Remove []Key
 	Needs  map[string][]string
-	// Prior is what was known before of any of them, and Lost are deployments that a
+	// Prior are the records of deployments from before the request. Lost are deployments that a
 	// refresh did not find any more.
 	Prior map[Key]Record
 	Lost  map[Key]release.Known
-	// Keep are deployments in Prior that stay as they are, and UIDs the identities that
-	// the clusters had when the change was planned, as far as they are known. Nothing is
-	// written to a cluster with another one. Two names can stand for one cluster; what
-	// one of them keeps is not removed under the other.
+	// Keep are deployments in Prior that stay as they are. UIDs are the identities that the
+	// clusters had when the change was planned, as far as they are known. Nothing is written to a
+	// cluster with another UID. Two names can refer to one cluster. What one name keeps is not
+	// removed under the other name.
 	Keep     []Key
 	UIDs     map[string]string
 	Settings Settings
-	// Policies check what is written, nil without any.
+	// Policies check what is written, nil if there are none.
 	Policies Policies
 }
 
-// Settings hold for all deployments of a request.
+// Settings apply to all deployments of a request.
 type Settings struct {
-	// Wait until objects are ready, for Timeout unless the bundle says how long.
+	// Wait reports that a write waits until objects are ready. It waits for Timeout unless the
+	// bundle sets another time.
 	Wait          bool
 	Timeout       time.Duration
 	MaxHistory    int
 	TakeOwnership bool
 	Drift         Drift
-	// Description stands in the history of each release.
+	// Description returns the text that describes a revision in the history of its release.
 	Description func(target.Deployment) string
 }
 
-// Outcome is what is true after an apply, whether it failed or not.
+// Outcome is the result of an apply, whether it failed or not.
 type Outcome struct {
-	// Records holds every deployment of the request that is, or may be, on its
-	// cluster. Those that were seen to be gone are missing.
+	// Records contains every deployment of the request that is, or may be, on its cluster. A
+	// deployment that was found to no longer exist is missing.
 	Records  map[Key]Record
 	Failures []Failure
-	// Versions holds, by cluster, the objects that values came from and that the
-	// request did not know the versions of.
+	// Versions contains, by cluster, the versions of objects that values come from, where the
+	// request did not have them.
 	Versions map[string]Versions
-	// Notices say what removals left behind on purpose, sorted by key.
+	// Notices list what removals left behind on purpose, sorted by key.
 	Notices []Notice
-	// Warned are violations of policies that warn, and that the plan did not know.
+	// Warned are violations that only warn and that the plan could not find.
 	Warned []policy.Violation
 	// Interruption is nil unless the apply was interrupted before its end.
 	Interruption *Interruption
-	// Existing are releases that kept a create from being begun, sorted by cluster,
-	// namespace and name. If there are any, nothing was written.
+	// Existing are releases because of which a create was not begun, sorted by cluster, namespace
+	// and name. If there are any, nothing was written.
 	Existing []Existing
 }
 
@@ -109,13 +110,13 @@ type Existing struct {
 	Observed release.Observed
 }
 
-// Versions says which revision of an object values came from.
+// Versions maps objects that values come from to the version of each.
 type Versions = map[target.Reference]string
 
-// Apply carries a request out, on all clusters in parallel but for what the order of
-// its deployments says. A failure concerns one deployment and what has to come after
-// it; the others go on. When ctx ends nothing new is started, and what runs is brought
-// to an end.
+// Apply carries out a request on all clusters in parallel, except where the order of its
+// deployments demands a wait. A failure affects one deployment and those that come after it in the
+// order; the others continue. When ctx ends, nothing new is started, and running operations are
+// finished.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
 	progress := newApplyProgress(ctx, e.notify, request, results)
@@ -135,13 +136,14 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 		removing.Go(func() {
 			<-v.snapshotTaken
 			v.writes.Wait()
-			// After a panic removals count as not begun; a refresh finds out what is gone.
+			// After a panic, removals count as not begun; a refresh finds the releases that no
+			// longer exist.
 			notRemoved := func(err error) { results.addAllUntouched(v.remove, "removing", err) }
 			status.RecoveringTo(notRemoved, "removing", func() {
 				v.settleMoves()
 				v.removeAll(ctx)
 			})()
-			// What was written stays as the write left it.
+			// The records of written deployments stay as the write left them.
 			notInspected := func(err error) { results.addFailed(Key{Cluster: v.name}, "reading the objects", err, nil) }
 			status.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
 		})
@@ -161,15 +163,15 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	return outcome
 }
 
-// identity is what tells one cluster from another: its UID, or its name when that is
-// not known.
+// identity returns what distinguishes one cluster from another: its UID, or its name when the UID
+// is not known.
 func (r Request) identity(cluster string, snapshots map[string]clusterSnapshot) string {
 	return cmp.Or(snapshots[cluster].snapshot.UID, r.UIDs[cluster], cluster)
 }
 
-// claims are the releases, by release.Key, that each cluster is to have, by its
-// identity. None of them is removed, whoever had it before: a bundle or a cluster
-// can get another name while the release keeps its own.
+// claims returns the releases that each cluster is to have, by the identity of the cluster and by
+// release.Key. None of them is removed, even if another deployment had it before: a bundle or a
+// cluster can get another name while the release keeps its own.
 func (r Request) claims(snapshots map[string]clusterSnapshot) map[string]map[string]bool {
 	claims := map[string]map[string]bool{}
 	claim := func(cluster, namespace, name string) {
@@ -188,7 +190,7 @@ func (r Request) claims(snapshots map[string]clusterSnapshot) map[string]map[str
 	return claims
 }
 
-// steps are all wanted deployments, those to be written first.
+// steps returns all wanted deployments, those to be written first.
 func (r Request) steps() []rollout.Step {
 	steps := make([]rollout.Step, 0, len(r.Write)+len(r.Unchanged))
 	for _, d := range r.Write {
@@ -217,8 +219,7 @@ func (s Settings) timeout(d target.Deployment) time.Duration {
 	return s.Timeout
 }
 
-// recordOfWrite is what is known of a deployment that was written on the cluster with this
-// identity.
+// recordOfWrite returns the record of a deployment that was written on the cluster with this UID.
 func recordOfWrite(d target.Deployment, written release.Written, uid string) Record {
 	record := Record{
 		Release:   written.Observed.Release,
@@ -239,7 +240,7 @@ func recordOfWrite(d target.Deployment, written release.Written, uid string) Rec
 	return record
 }
 
-// knownOf is what a removal of a release that was written needs.
+// knownOf returns what a removal of a written release needs.
 func knownOf(d target.Deployment, written release.Written, uid string) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: uid, Instance: written.Observed.Mark.Instance, Digest: d.Digest,

@@ -65,7 +65,7 @@ func (p *applyProgress) planStages(steps []rollout.Step) {
 	}
 }
 
-// start reports the apply, which is not empty.
+// start reports the apply, unless it has no deployments.
 func (p *applyProgress) start() {
 	if len(p.deployments) > 0 {
 		p.emit(Event{Kind: ApplyStarted, Total: len(p.deployments)})
@@ -91,7 +91,8 @@ func (p *applyProgress) end(key Key) {
 	}
 }
 
-// finish reports the apply, and first the deployments without a result, such as after a panic.
+// finish reports the end of the apply. Before that it reports deployments without a result, such
+// as after a panic.
 func (p *applyProgress) finish() {
 	if len(p.deployments) == 0 {
 		return
@@ -127,8 +128,8 @@ type deploymentProgress struct {
 	began   time.Time // zero before an operation is started
 	attempt int
 	ended   bool
-	// waits is what is waited for now, among so many objects, and noticed what the last event
-	// said.
+	// waits is the first object that the operation waits for now, and objects the number of such
+	// objects. noticed is the object in the last event.
 	waits, noticed release.Unready
 	objects        int
 	// timer runs during a wait.
@@ -180,7 +181,7 @@ func (d *deploymentProgress) stopWaiting() {
 	d.timer, d.noticed = nil, release.Unready{}
 }
 
-// notice reports what is waited for, if that is not what the last event said.
+// notice reports the object that the operation waits for, unless the last event reported it.
 func (d *deploymentProgress) notice() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -169,7 +169,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 
 func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	t.Parallel()
-	// What a bundle says of its own time wins; the writer does the rest.
+	// The timeout of a bundle takes precedence over that of the settings.
 	clusters := newFleet("c1")
 	asked := request(nil)
 	slow := deployment("c1", "slow", "v1-a")
@@ -191,7 +191,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	}
 }
 
-// unverified is a record of a release that was not written, and that state did not know.
+// unverified returns the record of a release that was not written and that state did not have.
 func unverified(record deploy.Record) *deploy.Record {
 	record.Known.Content = ""
 	return &record
@@ -216,7 +216,7 @@ func TestApplyMoves(t *testing.T) {
 		did     []string
 		fails   []string
 		want    deploy.Record
-		// held is who holds the object that both releases have.
+		// held is the release that owns the object which both releases have.
 		held string
 	}{
 		"another name": {
@@ -284,8 +284,8 @@ func TestApplyMoves(t *testing.T) {
 	}
 }
 
-// A bundle gets another name, but its release keeps its own, as helm.releaseName
-// says: what the one deployment takes over the other must not take away.
+// A bundle gets another name, but its release keeps its own because of helm.releaseName. The
+// removal of one deployment must not remove what the other one takes over.
 func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 	t.Parallel()
 	web, site := deployment("c1", "web", "v1-old"), deployment("c1", "site", "v1-new")
@@ -378,7 +378,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 			}
 			prior := map[deploy.Key]deploy.Record{}
 			asked := request(prior)
-			asked.Settings.Timeout = 300 * time.Millisecond // For this long it is tried again.
+			asked.Settings.Timeout = 300 * time.Millisecond // Operations are tried again for this long.
 			for _, name := range names {
 				web, gone := deployment(name, "web", "v1-old"), deployment(name, "gone", "v1-old")
 				clusters[name].put(deployed(web))
@@ -430,8 +430,8 @@ func failAt(err error, operations ...string) func(*memoryCluster) {
 	}
 }
 
-// Two names stand for one cluster. What is deployed under one of them is not
-// removed under the other, whether it is written by this request or stays.
+// Two names refer to one cluster. A release that is deployed under one name is not removed under
+// the other, whether this request writes it or keeps it.
 func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]bool{"written": false, "kept": true} {
@@ -460,8 +460,8 @@ func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
 	}
 }
 
-// A release that is as wanted but for its objects was rendered when its cluster could
-// do other things. What the plan has promised is made true.
+// A release that is as wanted except for its objects was rendered when its cluster had other
+// capabilities. The apply writes the objects that the plan promised.
 func TestApplyKeepsPromisedObjects(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-digest")

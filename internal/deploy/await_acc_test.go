@@ -22,8 +22,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A cluster that does not respond when a release is to be waited for is asked again, and
-// what is missing can come back.
+// If a cluster does not respond while a deployment waits for a release, the request is repeated.
+// Missing objects can be created again in the meantime.
 func TestAccAwaitThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -60,7 +60,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 		t.Errorf("found %+v while the cluster did not answer", finding)
 	}
 
-	const away = 8 // requests, more than are repeated by themselves
+	const away = 8 // requests, more than are repeated automatically
 	var asking atomic.Int32
 	proxy.Set(func(*http.Request) faulttest.Fault {
 		if asking.Add(1) <= away {

@@ -9,14 +9,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// takeoverTimeout is how long a release is waited for that another target of the same
-// owner has to remove first: both can be part of one apply.
+// takeoverTimeout is how long a deployment waits until another target of the same owner has
+// removed a release. One apply can contain both targets.
 const takeoverTimeout = 2 * time.Minute
 
-// awaitRemoval waits until another target of this owner has removed a release that
-// the deployment is to have, and returns what is there then. The other one can have this target's name, when
-// two targets exchange theirs. Terraform hands nothing from the plan of one
-// target to another, so it cannot be known that the other one is going to.
+// awaitRemoval waits until another target of this owner has removed a release that the deployment
+// is to have. It returns the release that exists then, nil if there is none. The other target can
+// have the name of this one, when two targets exchange their names. Terraform passes nothing from
+// the plan of one target to another. So this target cannot find out in advance whether the other
+// one is going to remove the release.
 func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Observed) (*release.Observed, error) {
 	isOthers := func(observed *release.Observed) bool {
 		if !release.Exists(observed) {
@@ -43,7 +44,7 @@ func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Ob
 		return struct{}{}, nil
 	})
 	if isOthers(now) {
-		return now, nil // It is refused with the name of the target that has it.
+		return now, nil // Decide refuses it with the name of the target that has it.
 	}
 	return now, err
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Capabilities asks clusters what they can do. Those that do not answer before ctx ends
-// are missing in the answer; the caller learns of them by Observe.
+// Capabilities reads the capabilities of clusters. Clusters that do not respond before ctx ends
+// are missing in the result; Observe reports them to the caller.
 func (e *Engine) Capabilities(ctx context.Context, clusters []string) map[string]target.Capabilities {
 	return queryClusters(clusters, func(name string) (target.Capabilities, error) { return e.capabilities(ctx, name) })
 }

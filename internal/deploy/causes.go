@@ -15,7 +15,7 @@ type Cause struct {
 	Failures []Failure
 }
 
-// Keys are the deployments, each once.
+// Keys returns the deployments, each once.
 func (c Cause) Keys() []Key { return KeysOf(c.Failures) }
 
 // GroupByCause puts failures with the same cause together, in the order in
@@ -34,7 +34,7 @@ func GroupByCause(failures []Failure) []Cause {
 	return causes
 }
 
-// StatesOf says what state failed deployments are in.
+// StatesOf describes the states of failed deployments.
 func (o *Outcome) StatesOf(failed []Key) string {
 	var lines []string
 	states := map[string][]Key{}

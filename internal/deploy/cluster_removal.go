@@ -15,15 +15,15 @@ import (
 // clusterRemoval removes the deployments of one cluster that are to be uninstalled.
 type clusterRemoval struct {
 	run *clusterRun
-	// before are the bundles, by bundle, that are removed before it.
+	// before maps a bundle to the bundles that are removed before it.
 	before map[string][]string
-	// ended is closed for a bundle when its removal came to an end, and kept has those
-	// that are still there.
+	// ended maps a bundle to a channel that is closed when its removal ended. kept contains the
+	// bundles that were not removed.
 	ended map[string]chan struct{}
 	kept  sync.Map
 }
 
-// removeAll removes in reverse: a bundle goes after those that depend on it.
+// removeAll removes in reverse order: a bundle is removed after the bundles that depend on it.
 func (r *clusterRun) removeAll(ctx context.Context) {
 	if r.snapshot.err != nil {
 		r.results.addAllUntouched(r.remove, "reading the cluster before removing", r.snapshot.err)
@@ -44,8 +44,8 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 	removing.Wait()
 }
 
-// removeInTurn removes one deployment after those that depend on it, unless one of them is
-// still there.
+// removeInTurn removes one deployment after those that depend on it, unless one of them still
+// exists.
 func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 	defer close(c.ended[key.Bundle])
 	defer c.run.progress.end(key)
@@ -71,13 +71,13 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 	isGone = c.uninstall(ctx, key)
 }
 
-// uninstall removes the releases of one deployment and says whether they are gone, or not
-// ours any more.
+// uninstall removes the releases of one deployment. It reports whether all of them are removed or
+// belong to another deployment or owner now.
 func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
 	const doing = "removing"
 	prior := c.run.request.Prior[key]
 	releases := slices.DeleteFunc(prior.all(), func(known release.Known) bool {
-		return c.run.claimed()[release.Key(known.Namespace, known.Release)] // Another deployment has it now, whether it came out well or not.
+		return c.run.claimed()[release.Key(known.Namespace, known.Release)] // Another deployment has it now, whether its write succeeded or not.
 	})
 	if len(releases) == 0 {
 		return true

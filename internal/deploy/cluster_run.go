@@ -13,22 +13,22 @@ type clusterRun struct {
 	request *Request
 	index   *requestIndex
 	name    string
-	// remove are the deployments to uninstall there, after all writes came to an end.
+	// remove are the deployments to uninstall there, after all writes ended.
 	remove []Key
 	writes sync.WaitGroup
-	// snapshotTaken is closed once the cluster was looked at; seen is what was seen then.
+	// snapshotTaken is closed once the cluster was read; snapshot is the result.
 	snapshotTaken chan struct{}
 	snapshot      clusterSnapshot
 	snapshots     *clusterSnapshots
-	// written are the releases that this request writes there, by release.Key, and
-	// claimed all that the cluster is to have, under whatever name. It waits until
-	// all clusters have been looked at.
+	// written are the releases that this request writes there, by release.Key. claimed returns all
+	// releases that the cluster is to have, under any of its names. claimed waits until all
+	// clusters have been read.
 	written  map[string]bool
 	claimed  func() map[string]bool
 	results  *results
 	progress *applyProgress
-	// moves are the objects that change from one bundle to another there, and taken the
-	// bundles that have theirs.
+	// moves are the objects that move from one bundle to another on this cluster. taken are the
+	// bundles that have taken their objects over.
 	moves release.Moves
 	taken takenObjects
 }
@@ -43,8 +43,8 @@ func (e *Engine) clusterRuns(request Request, results *results, progress *applyP
 			runs[cluster] = &clusterRun{
 				engine: e, request: &request, index: index, name: cluster, snapshotTaken: make(chan struct{}), snapshots: snapshots,
 				written: map[string]bool{}, results: results, progress: progress, moves: moves[cluster],
-				// No write waits for another cluster's answer. Only a removal has to know
-				// whether that is the same cluster under another name.
+				// No write waits for the response of another cluster. Only a removal has to find
+				// out whether the other cluster is this one under another name.
 				claimed: func() map[string]bool { return claims()[request.identity(cluster, snapshots.all())] },
 			}
 		}
@@ -63,7 +63,7 @@ func (e *Engine) clusterRuns(request Request, results *results, progress *applyP
 	return runs
 }
 
-// takeSnapshot looks at the cluster before anything is done there.
+// takeSnapshot reads the cluster before anything is done there.
 func (r *clusterRun) takeSnapshot(ctx context.Context) {
 	var seen clusterSnapshot
 	seen.cluster, seen.snapshot, seen.err = r.engine.prefetchSnapshot(ctx, r.name)
@@ -73,27 +73,28 @@ func (r *clusterRun) takeSnapshot(ctx context.Context) {
 	r.endSnapshot(seen)
 }
 
-// snapshotPanicked notes that looking at the cluster ended in a panic.
+// snapshotPanicked notes that reading the cluster ended in a panic.
 func (r *clusterRun) snapshotPanicked(err error) { r.endSnapshot(clusterSnapshot{err: err}) }
 
-// endSnapshot lets those go on who wait for the look at the cluster.
+// endSnapshot stores the result of reading the cluster and releases the goroutines that wait for
+// it.
 func (r *clusterRun) endSnapshot(seen clusterSnapshot) {
 	r.snapshot = seen
 	if r.snapshot.err != nil {
-		r.snapshot.snapshot = release.Snapshot{} // What another cluster says counts for nothing.
+		r.snapshot.snapshot = release.Snapshot{} // The snapshot of another cluster must not be used.
 	}
 	r.snapshots.add(r.name, r.snapshot)
 	close(r.snapshotTaken)
 }
 
-// clusterSnapshot is what was seen of a cluster.
+// clusterSnapshot is the result of reading a cluster.
 type clusterSnapshot struct {
 	cluster  Cluster
 	snapshot release.Snapshot
 	err      error
 }
 
-// clusterSnapshots collects what was seen of all clusters of a request.
+// clusterSnapshots collects the snapshots of all clusters of a request.
 type clusterSnapshots struct {
 	pending sync.WaitGroup
 
@@ -113,13 +114,14 @@ func (p *clusterSnapshots) add(cluster string, seen clusterSnapshot) {
 	p.pending.Done()
 }
 
-// all waits until every cluster was looked at.
+// all waits until every cluster was read, and returns the snapshots.
 func (p *clusterSnapshots) all() map[string]clusterSnapshot {
 	p.pending.Wait()
 	return p.found
 }
 
-// known is what the request knows of the cluster, once it was looked at.
+// known returns what the request has recorded of the cluster. The cluster must have been read
+// before.
 func (r *clusterRun) known() knownOfCluster {
 	return knownOfCluster{request: r.request, index: r.index, cluster: r.name, uid: r.snapshot.snapshot.UID}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// stateAfterFailure finds out what a failed write left behind; nil when nothing is there.
-// When that cannot be found out either, the deployment counts as there, so that
-// a later removal looks again.
+// stateAfterFailure reads what a failed write left on the cluster, and returns nil when no release
+// exists. If the cluster cannot be read, the deployment counts as existing, so that a later
+// removal checks again.
 func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release.Written) *Record {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -19,8 +19,8 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	d, prior, known := w.d, w.prior, w.knownAfterFailure(written)
 	observed, err := w.run.snapshot.cluster.Release(ctx, d.Namespace, d.Release)
 	if w.had && !prior.isAt(d) {
-		// The release that works is the one it was to move from. The other one may be
-		// there as well.
+		// The working release is the one that the deployment was to move from. The new release may
+		// exist as well.
 		prior.State = status.ErrApplied
 		if err != nil || release.Exists(observed) {
 			if observed != nil {
@@ -54,8 +54,8 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	return &left
 }
 
-// failWithPanic notes a deployment whose work ended in a panic. It counts as there, so that a
-// refresh looks for it.
+// failWithPanic notes a deployment whose work ended in a panic. The deployment counts as existing,
+// so that a refresh searches for it.
 func (w *deploymentWrite) failWithPanic(err error) {
 	const doing = "deploying"
 	d := w.d
@@ -69,8 +69,8 @@ func (w *deploymentWrite) failWithPanic(err error) {
 	})
 }
 
-// knownAfterFailure is what state is to know of a release whose write failed. Content is
-// that of the record which the write made, else what state knew before.
+// knownAfterFailure returns what state is to record of a release whose write failed. Content is
+// that of the record which the write made, else the recorded content from before.
 func (w *deploymentWrite) knownAfterFailure(written release.Written) release.Known {
 	known := knownOf(w.d, written, w.run.snapshot.snapshot.UID)
 	known.Instance = w.run.request.mark("", "").Instance
@@ -85,7 +85,7 @@ func (w *deploymentWrite) knownAfterFailure(written release.Written) release.Kno
 	return known
 }
 
-// without leaves a release out of those of a deployment.
+// without returns the releases of a deployment without one of them.
 func without(left []release.Known, gone release.Known) []release.Known {
 	return slices.DeleteFunc(slices.Clone(left), func(known release.Known) bool {
 		return known.Namespace == gone.Namespace && known.Release == gone.Release

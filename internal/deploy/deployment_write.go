@@ -27,7 +27,7 @@ func (r *clusterRun) writeOf(d target.Deployment) *deploymentWrite {
 
 // carryOut carries the write out and returns the record of the deployment, nil when it failed.
 func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
-	// It waits without a slot.
+	// The wait needs no slot.
 	observed, err := w.awaitRemoval(ctx, w.run.snapshot.snapshot.Find(w.d.Namespace, w.d.Release))
 	if err != nil {
 		return w.reportUnwritten("waiting for another target to remove the release", err)
@@ -67,8 +67,7 @@ func (w *deploymentWrite) reportUnwritten(doing string, err error) *Record {
 	return nil
 }
 
-// pin settles the digest of a deployment whose values come from objects that
-// nobody has looked at yet.
+// pin sets the digest of a deployment whose values come from objects that have not been read yet.
 func (w *deploymentWrite) pin(ctx context.Context) error {
 	if !w.d.Unpinned {
 		return nil
@@ -82,7 +81,7 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 	return nil
 }
 
-// options say how the revision is written.
+// options returns the options of the write.
 func (w *deploymentWrite) options(known *release.Known, turn release.Token) release.Write {
 	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
 	mark.UninstallPolicy, mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
@@ -103,21 +102,21 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 
 func (w *deploymentWrite) listener() *deploymentProgress { return w.run.progress.deployments[w.key] }
 
-// write carries an action out, and an upgrade after it if what was there has other objects
-// than the plan showed. It returns the action that was carried out last.
+// write carries out an action. If the existing release has other objects than the plan showed,
+// write upgrades it afterwards. It returns the last action that was carried out.
 func (w *deploymentWrite) write(ctx context.Context, action release.Action, observed *release.Observed, options release.Write) (release.Action, release.Written, error) {
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
 	if err == nil && !action.Writes() && promised && !release.KeepsPromise(written.Rendering.Hashes(), planned) {
-		// It was deployed when its cluster could do other things.
+		// The release was deployed when its cluster had other capabilities.
 		action = action.WithRewrite(true)
 		if err = options.Token.Resume(ctx); err == nil {
 			written, err = cluster.Write(ctx, action, w.d, &written.Observed, options)
 		}
 	}
 	if !action.Writes() {
-		written.Content = contentOf(options.Known, w.d.Digest) // What was read and not written proves nothing.
+		written.Content = contentOf(options.Known, w.d.Digest) // A record that was read and not written proves nothing.
 	}
 	return action, written, err
 }
@@ -148,8 +147,8 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 func (w *deploymentWrite) stays() bool { return !factsOf(w.d, w.run.request.Prior).NeedsWrite() }
 
 // adopt completes the record of a release of which no revision was written. The state that the
-// plan copied stays. If the plan shows a release as ready that was not known to be, as one that
-// a killed apply left, adopt waits for its objects, as a write would.
+// plan copied stays. The plan can show a release as ready that was not known to be ready, such as
+// one that a killed apply left. Then adopt waits for the objects, as a write would.
 func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written release.Written, turn release.Token) error {
 	record.Stored = w.prior.Stored
 	ready := w.run.request.Ready[w.key]
@@ -173,7 +172,7 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written rel
 	return fmt.Errorf("release %s in namespace %s is %s: %s", record.Release, record.Namespace, state, message)
 }
 
-// contentOf is the content that state knows of a release with a digest, "" if it knows none.
+// contentOf returns the recorded content of a release with a digest, "" if there is none.
 func contentOf(known *release.Known, digest string) string {
 	if known == nil || known.Digest != digest {
 		return ""
@@ -181,8 +180,8 @@ func contentOf(known *release.Known, digest string) string {
 	return known.Content
 }
 
-// removeFormer removes the releases that a deployment had before, without the objects that
-// the new one holds. Those that could not be removed stay in its record.
+// removeFormer removes the releases that a deployment had before, but not the objects that the new
+// release has. Releases that could not be removed stay in the record.
 func (w *deploymentWrite) removeFormer(ctx context.Context, record *Record, written release.Written, turn release.Token) error {
 	var errs []error
 	for _, known := range w.prior.all() {

@@ -9,25 +9,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Desired is what the configuration of a target asks for.
+// Desired is what the configuration of a target requests.
 type Desired struct {
 	Deployments []target.Deployment
-	// Broken says why deployments cannot be made. Those that have no options for that
-	// reason are in WithoutOptions, with their cluster and their bundle alone.
+	// Broken is why deployments cannot be made. Deployments that have no options for that reason
+	// are in WithoutOptions, with only their cluster and their bundle.
 	Broken         map[Key]error
 	WithoutOptions []target.Deployment
-	// Unreadable says why bundles cannot be read, by name. What is deployed of them stays.
+	// Unreadable is why bundles cannot be read, by name. Their existing deployments stay.
 	Unreadable map[string]error
-	// Windows hold changes, nil if there are none. Needs are the bundles that each bundle was
-	// deployed after: what a deployment that is held depends on is not removed.
+	// Windows hold back changes, nil if there are none. Needs are the bundles that each bundle was
+	// deployed after: what a held deployment depends on is not removed.
 	Windows Windows
 	Needs   map[string][]string
-	// Policies check what is written, nil without any.
+	// Policies check what is written, nil if there are none.
 	Policies Policies
 }
 
-// NewDesired returns what targeting made of bundles. check finds what is wrong with a
-// deployment.
+// NewDesired converts the result of targeting into desired deployments. check returns what is
+// wrong with a deployment.
 func NewDesired(bundles []*bundle.Bundle, result target.Result, unreadable map[string]error, check func(target.Deployment) error) Desired {
 	desired := Desired{Deployments: result.Deployments, Broken: map[Key]error{}, Unreadable: unreadable}
 	for _, failure := range result.Failures {
@@ -46,7 +46,7 @@ func NewDesired(bundles []*bundle.Bundle, result target.Result, unreadable map[s
 	return desired
 }
 
-// all are the wanted deployments, and those before of bundles that cannot be read.
+// all returns the wanted deployments, and the existing deployments of bundles that cannot be read.
 func (d Desired) all(prior map[Key]Record) []target.Deployment {
 	all := slices.Concat(d.Deployments, d.WithoutOptions)
 	for _, key := range slices.SortedFunc(maps.Keys(prior), Key.Compare) {
@@ -59,7 +59,7 @@ func (d Desired) all(prior map[Key]Record) []target.Deployment {
 
 func (d Desired) isUnreadable(key Key) bool { return d.Unreadable[key.Bundle] != nil }
 
-// brokenBy is why a deployment cannot be made, nil if it can.
+// brokenBy returns why a deployment cannot be made, nil if it can.
 func (d Desired) brokenBy(key Key) error {
 	if d.isUnreadable(key) {
 		return d.Unreadable[key.Bundle]
@@ -67,7 +67,7 @@ func (d Desired) brokenBy(key Key) error {
 	return d.Broken[key]
 }
 
-// withBroken is what is desired, with more deployments that cannot be made.
+// withBroken returns the desired deployments with further ones marked as broken.
 func (d Desired) withBroken(more map[Key]error) Desired {
 	broken := maps.Clone(more)
 	maps.Copy(broken, d.Broken)
@@ -90,8 +90,8 @@ func (d Desired) Undeployed(prior map[Key]Record) []Failure {
 	return failures
 }
 
-// Releases returns the releases that are wanted, by the key of their deployment, "" for one
-// without options.
+// Releases returns the wanted releases, by the key of their deployment, "" for one without
+// options.
 func (d Desired) Releases() map[string]string {
 	releases := make(map[string]string, len(d.Deployments))
 	for _, wanted := range d.Deployments {
@@ -116,7 +116,7 @@ func (d Desired) Bundles() []*bundle.Bundle {
 	return bundles
 }
 
-// FailuresOf are errors by deployment as failures, sorted.
+// FailuresOf returns errors by deployment as failures, sorted.
 func FailuresOf(errs map[Key]error) []Failure {
 	failures := make([]Failure, 0, len(errs))
 	for _, key := range slices.SortedFunc(maps.Keys(errs), Key.Compare) {

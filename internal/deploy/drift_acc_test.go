@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// raw is a deployment of manifests to the first cluster.
+// raw returns a deployment of manifests to the first cluster.
 func raw(namespace, name, manifest string) target.Deployment {
 	d := deployment("c1", name, "v1-0123456789abcdef0123456789abcdef")
 	d.Namespace = namespace
@@ -30,7 +30,8 @@ func configMapOf(name string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata: {key: x}\n"
 }
 
-// The records of many releases come page by page, and one that is damaged costs one.
+// The records of many releases are listed page by page. A damaged record affects only its own
+// release.
 func TestAccDriftOfManyReleases(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -70,15 +71,15 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	want := map[string]string{"r03": "ConfigMap drift-of-many/r03 differs at data.key", "r05": "ConfigMap drift-of-many/r05-listed is missing"}
-	for name := range outcome.Records { // Tests beside this one deploy under the same id.
+	for name := range outcome.Records { // Parallel tests deploy under the same id.
 		if record := observed.Records[name]; record.Message != want[name.Bundle] {
 			t.Errorf("%s: %s %q, want %q", name, record.State, record.Message, want[name.Bundle])
 		}
 	}
 }
 
-// An object that two releases name belongs to the one that Helm's note names, counts
-// there, and makes nobody write the other again.
+// An object in the manifests of two releases belongs to the one in Helm's annotation. It counts
+// only for that release, and does not cause a write of the other one.
 func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

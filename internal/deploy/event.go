@@ -8,10 +8,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// EventKind says what an event reports.
+// EventKind is what an event reports.
 type EventKind int
 
-// The kinds of events. Of a deployment there is one of the last three, and nothing after it.
+// The kinds of events. Each deployment has exactly one of the events DeploymentFinished,
+// DeploymentFailed and DeploymentNotStarted, and no event after it.
 const (
 	// ApplyStarted has the number of deployments to write and to remove.
 	ApplyStarted EventKind = iota
@@ -19,8 +20,8 @@ const (
 	StageStarted
 	// DeploymentStarted is sent when the operation on a release starts.
 	DeploymentStarted
-	// DeploymentWaits is sent after ten seconds of waiting, and later if something else is
-	// waited for.
+	// DeploymentWaits is sent after ten seconds of waiting, and later if the deployment waits for
+	// something else.
 	DeploymentWaits
 	// OperationRetried has the attempt that follows. It can concern a whole cluster.
 	OperationRetried
@@ -34,8 +35,8 @@ const (
 	ApplyFinished
 )
 
-// Event is one step of an apply, for people who watch it. It has names and errors, and no
-// values of a deployment.
+// Event is one step of an apply, for the people who follow the apply. It has names and errors, and
+// no values of a deployment.
 type Event struct {
 	Kind EventKind
 	// Target is the name of the target, "" if the event is not about an apply.
@@ -51,7 +52,8 @@ type Event struct {
 	// Err is why an operation failed, and Pause the time until the next attempt.
 	Err   error
 	Pause time.Duration
-	// Waits is the first object that a deployment waits for, of so many.
+	// Waits is the first object that a deployment waits for, and Objects the number of such
+	// objects.
 	Waits   release.Unready
 	Objects int
 	// Stage is a number from 1 to Stages, and Text the deployments of that stage.
@@ -74,7 +76,7 @@ func (e Event) Masked(mask func(string) string) Event {
 	return e
 }
 
-// notifiers are all that receive the events of an engine.
+// notifiers receive the events of an engine.
 type notifiers []Notify
 
 func (n notifiers) send(ctx context.Context, event Event) {

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// events collects what an engine reports, in words.
+// events collects the events of an engine as texts.
 type events struct {
 	mu   sync.Mutex
 	seen []string
@@ -51,7 +51,7 @@ func (e *events) notify(_ context.Context, event deploy.Event) {
 	e.seen = append(e.seen, text)
 }
 
-// about returns the events that have a text, in their order.
+// about returns the events that contain a text, in their order.
 func (e *events) about(text string) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +112,7 @@ func TestEventsOfAnApply(t *testing.T) {
 	})
 }
 
-// A panic that skips the end of a deployment is reported in the end.
+// A deployment whose end is skipped by a panic is reported at the end of the apply.
 func TestEveryDeploymentIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

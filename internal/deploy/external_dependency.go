@@ -16,7 +16,7 @@ import (
 type externalDependency struct {
 	run    *clusterRun
 	needed rollout.ExternalDependency
-	// timeout is how long its releases may take to get ready.
+	// timeout is how long the releases of the bundle may take to become ready.
 	timeout time.Duration
 }
 
@@ -24,8 +24,8 @@ func (r *clusterRun) externalDependencyOf(d target.Deployment, needed rollout.Ex
 	return externalDependency{run: r, needed: needed, timeout: r.request.Settings.timeout(d)}
 }
 
-// check returns why the cluster does not have what a deployment depends on from elsewhere: a
-// release of the same owner, made by another target.
+// check returns why the cluster lacks a bundle of another target that a deployment depends on. It
+// requires a release of the same owner, made by another target.
 func (o externalDependency) check(ctx context.Context, known []*bundle.Bundle) error {
 	leaving := map[string]bool{}
 	for _, key := range o.run.remove {
@@ -51,8 +51,8 @@ func (o externalDependency) check(ctx context.Context, known []*bundle.Bundle) e
 	return nil
 }
 
-// stateOf is the state of a release of another target, for those that depend on it. Where
-// only Ready will do, the release gets the time to become ready.
+// stateOf returns the state of a release of another target, for deployments that depend on it. If
+// only Ready is accepted, the release gets time to become ready.
 func (o externalDependency) stateOf(ctx context.Context, observed release.Observed) (status.State, error) {
 	observation := status.Observation{Release: &observed, Ownership: observed.OwnershipBy(o.run.request.Owner)}
 	acceptsNotReady := o.needed.Accepts(string(status.NotReady))
@@ -73,7 +73,7 @@ func (o externalDependency) stateOf(ctx context.Context, observed release.Observ
 	return state, nil
 }
 
-// stateNow looks at the objects of a release once.
+// stateNow reads the objects of a release once.
 func (o externalDependency) stateNow(ctx context.Context, observation status.Observation, rules release.Rules) (status.State, error) {
 	findings, err := o.run.engine.inspectAll(ctx, o.run.snapshot.cluster, []release.Inspection{{Observed: *observation.Release, Rules: rules}})
 	if err != nil {

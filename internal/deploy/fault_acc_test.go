@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// What Helm or an API server cannot take costs the deployment that it is in, on
-// every cluster, and nothing else.
+// If Helm or an API server cannot process a deployment, only that deployment fails, on every
+// cluster.
 func TestAccHelmFaultCostsOneDeployment(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -70,7 +70,7 @@ func TestAccHelmFaultCostsOneDeployment(t *testing.T) {
 	}
 }
 
-// incompressible gives config maps whose text hardly gets smaller.
+// incompressible returns config maps whose text can hardly be compressed.
 func incompressible(count, size int) []bundle.File {
 	chance := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // noise
 	files := make([]bundle.File, count)

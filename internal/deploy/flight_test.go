@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// flight counts operations in the air. Each takes a second of the bubble's clock.
+// flight counts operations in flight. Each takes a second of the bubble's clock.
 type flight struct {
 	mu        sync.Mutex
 	now, most int
@@ -52,7 +52,7 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 			clusters[name].before = air.take
 			for _, bundle := range []string{"a", "b", "c"} {
 				asked.Write = append(asked.Write, deployment(name, bundle, "v1-a"))
-				// These are looked at, objects and all.
+				// The clusters and the objects of these deployments are read.
 				waiting := deployment(name, bundle+"-waiting", "v1-a")
 				clusters[name].put(deployed(waiting))
 				record := recordOfWrite(waiting)
@@ -70,7 +70,7 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 		if air.most != parallelism {
 			t.Errorf("%d operations were in flight at once, want %d", air.most, parallelism)
 		}
-		// 8 clusters are looked at twice, and 24 deployments are written and 24 asked.
+		// 8 clusters are read twice. 24 deployments are written, and the objects of 24 are read.
 		const operations = 2*count + 3*count + 3*count
 		least := (operations + parallelism - 1) / parallelism
 		if took := time.Since(began); took > time.Duration(least+2)*time.Second {
@@ -79,16 +79,16 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 	})
 }
 
-// What only waits makes room, but not for all there is.
+// An operation that only waits makes room for others, but not without limit.
 func TestWaitingMakesRoom(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		parallelism, most int
-		fails             error // of the first rollout of each
+		fails             error // of the first rollout of each deployment
 		took              time.Duration
 	}{
 		"one at a time":         {parallelism: 1, most: 1, took: 12 * 10 * time.Second},
-		"two and four":          {parallelism: 2, most: 6, took: 3 * 10 * time.Second}, // What ends at one moment may begin a round late.
+		"two and four":          {parallelism: 2, most: 6, took: 3 * 10 * time.Second}, // Operations that end at the same time may begin a round late.
 		"all":                   {parallelism: 4, most: 12, took: 10 * time.Second},
 		"and the next try does": {parallelism: 4, most: 12, fails: &status.BusyError{}, took: 2 * 10 * time.Second},
 	}
@@ -132,7 +132,7 @@ func TestWaitingMakesRoom(t *testing.T) {
 				if took := time.Since(began).Truncate(10 * time.Second); took > test.took {
 					t.Errorf("took %s, want %s at most", took, test.took)
 				}
-				// All room is given back.
+				// All slots are given back.
 				asked.Remove, asked.Write = nil, nil
 				expectNoFailures(t, engine.Apply(t.Context(), asked).Failures)
 				for range test.parallelism {
@@ -156,8 +156,8 @@ func TestParallelismOfNothingIsOne(t *testing.T) {
 	})
 }
 
-// After 1.5 seconds, when two deployments are done and two are being written,
-// the person presses Ctrl-C.
+// After 1.5 seconds, when two deployments are done and two are being written, the user presses
+// Ctrl-C.
 func TestCancelStartsNothingNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestCancelStartsNothingNew(t *testing.T) {
 			if isLook(operation) || strings.HasPrefix(operation, "read") {
 				return ctx.Err()
 			}
-			return air.take(ctx, operation) // An operation that was begun ends in its own time.
+			return air.take(ctx, operation) // An operation that was begun ends by itself.
 		}
 		asked := request(map[deploy.Key]deploy.Record{key("c1", "gone"): recordOfWrite(web)})
 		const count = 10
@@ -186,8 +186,8 @@ func TestCancelStartsNothingNew(t *testing.T) {
 		if got := len(clusters["c1"].did()); got != finished {
 			t.Errorf("%d operations ran: %v, want %d", got, clusters["c1"].did(), finished)
 		}
-		// What was written is recorded, what was not begun is not, and what was
-		// to be removed still is there.
+		// Written deployments are recorded, and deployments that were not begun are not. The
+		// deployment to be removed still exists.
 		if got := len(outcome.Records); got != finished+1 {
 			t.Errorf("%d records, want %d: %v", got, finished+1, outcome.Records)
 		}
@@ -243,8 +243,8 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// A write that is under way when the person presses Ctrl-C goes on for a while. If
-// that is not enough it is looked at nevertheless, so that what it left is saved.
+// A write that is running when the user presses Ctrl-C continues for a while. If it does not end
+// in that time, its release is read anyway, so that the result is saved.
 func TestCancelledWriteIsLookedAt(t *testing.T) {
 	t.Parallel()
 	for name, slow := range map[string]bool{"comes to its end": false, "does not": true} {
@@ -265,7 +265,7 @@ func TestCancelledWriteIsLookedAt(t *testing.T) {
 					clusters["c1"].mu.Unlock()
 					if slow {
 						<-ctx.Done()
-						return unreachable("c1") // Which is not tried again after Ctrl-C.
+						return unreachable("c1") // The write is not tried again after Ctrl-C.
 					}
 					time.Sleep(time.Second)
 					return ctx.Err()

@@ -1,7 +1,7 @@
 package deploy
 
-// ImportScope is where an import looks for releases. Everything has to be known that decides
-// what is found there: an import that misses a release leaves it in no state.
+// ImportScope is where an import searches for releases. Every value that decides which releases
+// are found has to be known: a release that an import misses is in no state.
 type ImportScope struct {
 	Clusters                      []string
 	OwnerUnknown, ClustersUnknown bool

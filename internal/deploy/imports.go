@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// ParseImportID reads the name of a target and the clusters to import from, all if there are
-// none: "prod" or "prod/eu-1,eu-2".
+// ParseImportID returns the name of a target and the clusters to import from: "prod" or
+// "prod/eu-1,eu-2". An id without clusters means all clusters.
 func ParseImportID(id string) (name string, clusters []string, err error) {
 	name, list, some := strings.Cut(id, "/")
 	if some {
@@ -32,15 +32,15 @@ func ParseImportID(id string) (name string, clusters []string, err error) {
 type RecordLister interface {
 	// Snapshot lists the releases.
 	Snapshot(ctx context.Context) (release.Snapshot, error)
-	// StoredRenderings returns what releases were rendered to, in their order.
+	// StoredRenderings returns the stored renderings of releases, in their order.
 	StoredRenderings(ctx context.Context, observed []release.Observed) ([]release.Rendering, error)
 }
 
-// Imported is what carries the owner and the name of a target.
+// Imported are the releases that carry the owner and the name of a target.
 type Imported struct {
 	Records map[Key]Record
-	// Failures are the clusters that could not be asked. Their deployments would be in no
-	// state, so nothing is imported then.
+	// Failures are the clusters that could not be read. Their deployments would be in no state, so
+	// nothing is imported then.
 	Failures []Failure
 
 	mu    sync.Mutex
@@ -66,7 +66,7 @@ func Import(ctx context.Context, owner, name string, clusters []string, parallel
 	return found
 }
 
-// read adds the releases of one cluster that a target has.
+// read adds the releases that a target has on one cluster.
 func (i *Imported) read(ctx context.Context, cluster, owner, target string, connect func(cluster string) (RecordLister, error)) error {
 	client, err := connect(cluster)
 	if err != nil {
@@ -91,8 +91,8 @@ func (i *Imported) addFailure(failure Failure) {
 	i.Failures = append(i.Failures, failure)
 }
 
-// add notes what is on a cluster. Two entries can stand for one; its deployments then
-// go by the name that comes first.
+// add notes the releases of a cluster. Two entries can refer to one cluster. Its deployments then
+// use the name that is first in alphabetical order.
 func (i *Imported) add(cluster, uid string, observed []release.Observed, renderings []release.Rendering) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,11 +111,11 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 			Digest: there.Mark.Digest, State: status.Ready, Objects: renderings[n].Hashes(), // A refresh follows.
 		}
 		record.Counts = status.Counts{Ready: len(record.Objects)}
-		// Its content is not trusted: nobody has seen who wrote the record.
+		// The content is not trusted: it is unknown who wrote the record.
 		record.Known = release.Known{
 			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision,
 		}
-		if first, twice := i.Records[key]; twice { // Only one of them is the deployment's.
+		if first, twice := i.Records[key]; twice { // Only one of the releases is that of the deployment.
 			first.Left = append(first.Left, record.Known)
 			i.Records[key] = first
 			continue
@@ -124,7 +124,7 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 	}
 }
 
-// Instance is the id under which the target continues: the one that most of its releases
+// Instance returns the id under which the target continues: the one that most of its releases
 // carry, "" if there are none.
 func (i *Imported) Instance() string {
 	releases := map[string]int{}
@@ -140,8 +140,8 @@ func (i *Imported) Instance() string {
 	return ids[0]
 }
 
-// Deployments returns the names of all deployments, and of those of another instance than
-// most.
+// Deployments returns the names of all deployments, and of those with another instance than
+// Instance returns.
 func (i *Imported) Deployments() (all, others []string) {
 	id := i.Instance()
 	for key, mark := range i.marks {

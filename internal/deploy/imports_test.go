@@ -38,7 +38,7 @@ func TestParseImportID(t *testing.T) {
 	}
 }
 
-// recordedReleases lists what a cluster has.
+// recordedReleases lists the releases of a cluster.
 type recordedReleases struct{ snapshot release.Snapshot }
 
 func (r recordedReleases) Snapshot(context.Context) (release.Snapshot, error) { return r.snapshot, nil }

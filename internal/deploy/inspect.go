@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// needsInspection says whether the objects of a deployment have to be looked at. Those of
-// a release that others changed say nothing of this deployment.
+// needsInspection reports whether the objects of a deployment have to be read. The objects of a
+// release that others changed show nothing about this deployment.
 func needsInspection(record Record, drift Drift) bool {
 	if record.Digest == "" {
 		return false
@@ -21,8 +21,8 @@ func needsInspection(record Record, drift Drift) bool {
 	return drift == DriftLive || record.State == status.NotReady
 }
 
-// inspect looks at the objects of deployments on one cluster. The error of all is that
-// of each.
+// inspect reads the objects of deployments on one cluster. If the whole request fails, each
+// deployment gets the error.
 func (e *Engine) inspect(ctx context.Context, cluster Cluster, look map[Key]release.Inspection) map[Key]release.Finding {
 	if len(look) == 0 {
 		return nil
@@ -53,23 +53,25 @@ func (e *Engine) inspectAll(ctx context.Context, cluster Cluster, inspections []
 	return cluster.Inspect(ctx, inspections)
 }
 
-// pendingInspection is a release that was written, or was to be, and whose objects are looked at
-// when all of the cluster is done.
+// pendingInspection is a release that was written, or was to be. Its objects are read after all
+// deployments of the cluster are done.
 type pendingInspection struct {
 	observed release.Observed
-	// stores says that this write made the objects what they are, so that what still
-	// differs is what the cluster makes of them.
+	// stores reports that the objects are as this write made them. Differences that remain are
+	// changes that the cluster made.
 	stores bool
-	// isPlanned says that the plan showed the state of the deployment, which another look does
-	// not change: the wait of the write has seen it.
+	// isPlanned reports that the plan showed the state of the deployment. The inspection does not
+	// change that state: the wait of the write has checked it.
 	isPlanned bool
 }
 
-// afterWriting is how long that look may take: the deployments are there anyway.
+// afterWriting is how long that inspection may take. Its result is not essential: the deployments
+// exist already.
 const afterWriting = 30 * time.Second
 
-// inspect looks at the objects of what was written: what the cluster has made of them is stored,
-// and the state of what nobody waited for. What cannot be looked at stays as the write left it.
+// inspect reads the objects of written releases. It stores the differences that the cluster has
+// made, and the state of deployments that no write waited for. A deployment whose objects cannot
+// be read stays as the write left it.
 func (r *clusterRun) inspect(ctx context.Context) {
 	if r.request.Settings.Drift != DriftLive || ctx.Err() != nil {
 		return
@@ -109,7 +111,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 	}
 }
 
-// unreadyCount is how many objects an error says are not ready.
+// unreadyCount returns how many objects are not ready according to an error.
 func unreadyCount(err error) int {
 	var counted interface{ Unready() int }
 	if errors.As(err, &counted) {

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// modified is one object of two that differs at one path.
+// modified returns a finding in which one of two objects differs at one path.
 func modified() release.Finding {
 	return release.Finding{Ready: 1, Modified: []release.Modification{
 		{Object: "ConfigMap ns/web", Differences: []release.Difference{{Path: "data.key", Fingerprint: "f"}}},
@@ -41,7 +41,7 @@ func TestObserveLive(t *testing.T) {
 		finds release.Finding
 		want  *deploy.Record
 		fails []string
-		blind bool // the objects are not looked at
+		blind bool // the objects are not read
 	}{
 		"as it was":          {finds: release.Finding{Ready: 2}, want: as(status.Ready, "", ready)},
 		"modified":           {finds: modified(), want: as(status.Modified, differs, drifted)},
@@ -99,7 +99,7 @@ func TestObserveLive(t *testing.T) {
 	}
 }
 
-// Without drift nothing but the existence of releases is looked at.
+// Without drift, only the existence of releases is checked.
 func TestObserveNothingButExistence(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("c1")
@@ -120,7 +120,7 @@ func TestObserveNothingButExistence(t *testing.T) {
 	}
 }
 
-// What was modified is written again, though nothing else is wanted than before.
+// A modified deployment is written again, although its configuration has not changed.
 func TestApplyCorrectsDrift(t *testing.T) {
 	t.Parallel()
 	off := func(d *target.Deployment) { d.Options.CorrectDrift = &fleetyaml.CorrectDrift{Enabled: new(false)} }
@@ -170,7 +170,7 @@ func TestApplyCorrectsDrift(t *testing.T) {
 	}
 }
 
-// What a cluster makes of a write is no drift while it stays like that.
+// A change that the cluster makes to a write is no drift while it stays the same.
 func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	t.Parallel()
 	web, other := deployment("c1", "web", "v1-a"), deployment("c1", "other", "v1-a")
@@ -208,7 +208,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	}
 }
 
-// Counts are true when an apply returns, of what failed too.
+// When an apply returns, the counts are correct, also for failed deployments.
 func TestApplyCountsObjectsOfFailures(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")

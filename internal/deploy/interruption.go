@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Interruption says what became of the deployments of an apply that was interrupted. Each is in
+// Interruption is what happened to the deployments of an interrupted apply. Each deployment is in
 // one list, sorted.
 type Interruption struct {
-	// Finished were written, and Removed uninstalled.
+	// Finished were written, and Removed were uninstalled.
 	Finished, Removed []Key
 	// TakenBack were started and are as they were before the apply.
 	TakenBack []Key

@@ -6,17 +6,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// knownOfCluster is what a request knows of one cluster, whatever names it has there.
+// knownOfCluster is what a request has recorded of one cluster, under all names of the cluster.
 type knownOfCluster struct {
 	request *Request
 	index   *requestIndex
-	// cluster is the name that the cluster was asked by, and uid its identity.
+	// cluster is the name that the cluster was read by, and uid its identity.
 	cluster, uid string
 }
 
-// find returns what state says of a release on this cluster, nil if it does not know it. The
-// release can be another deployment's in the state: a bundle or a cluster can get another
-// name while the release keeps its own.
+// find returns what state has recorded of a release on this cluster, nil if it has nothing. In the
+// state the release can belong to another deployment: a bundle or a cluster can get another name
+// while the release keeps its own.
 func (k knownOfCluster) find(namespace, name string) *release.Known {
 	names, key := k.names(), release.Key(namespace, name)
 	for _, releases := range []map[string]map[string]release.Known{k.index.prior, k.index.lost} {
@@ -29,7 +29,7 @@ func (k knownOfCluster) find(namespace, name string) *release.Known {
 	return nil
 }
 
-// names are the names that stand for this cluster, the one that it was asked by first.
+// names returns the names of this cluster, first the one that it was read by.
 func (k knownOfCluster) names() []string {
 	names := []string{k.cluster}
 	if k.uid == "" {
@@ -44,8 +44,8 @@ func (k knownOfCluster) names() []string {
 	return names
 }
 
-// markOf is the mark of a deployment of this target, with the id that state knows its
-// release by.
+// markOf returns the mark of a deployment of this target, with the id that state has for its
+// release.
 func (k knownOfCluster) markOf(bundle, digest string, known *release.Known) release.Mark {
 	if known == nil {
 		return k.request.mark(bundle, digest)
@@ -53,7 +53,8 @@ func (k knownOfCluster) markOf(bundle, digest string, known *release.Known) rele
 	return k.request.Mark(bundle, digest, *known)
 }
 
-// ownership is whose a release on this cluster is to the target, which state knows it as.
+// ownership returns who has a release on this cluster: the target or another owner. The id that
+// state has for that release counts as the target's own.
 func (k knownOfCluster) ownership(observed release.Observed) release.Ownership {
 	known := release.Known{}
 	if found := k.find(observed.Namespace, observed.Release); found != nil {
@@ -62,8 +63,9 @@ func (k knownOfCluster) ownership(observed release.Observed) release.Ownership {
 	return k.request.ownership(observed, known)
 }
 
-// deployedTo are the releases that other deployments of the request have in a namespace of
-// this cluster once they are written, sorted. It stays for them while it is empty.
+// deployedTo returns the releases that other deployments of the request have in a namespace of
+// this cluster once they are written, sorted. For them the namespace stays, even while it is
+// empty.
 func (k knownOfCluster) deployedTo(namespace string, except Key) []string {
 	var releases []string
 	for _, cluster := range k.names() {

@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A cluster with two names has the releases of both, one in the state counts before one that was
-// lost, and those of other clusters do not count.
+// A cluster with two names has the releases of both names. A release in state takes precedence
+// over a lost one. Releases of other clusters do not count.
 func TestKnownOfCluster(t *testing.T) {
 	t.Parallel()
 	record := func(instance string, left ...string) Record {

@@ -43,7 +43,7 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 	return &onCluster{namespace: namespace, client: client, engine: deploy.New(realClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
 }
 
-// deployment is a release of one file.
+// deployment returns a deployment of one file.
 func (o *onCluster) deployment(name, digest, file string, options fleetyaml.Options) target.Deployment {
 	d := deployment("c1", name, digest)
 	d.Namespace, d.Options = o.namespace, options
@@ -51,8 +51,8 @@ func (o *onCluster) deployment(name, digest, file string, options fleetyaml.Opti
 	return d
 }
 
-// request is one of a target that no other test has: what a target has elsewhere of the
-// same bundle counts as left behind by a move.
+// request returns a request of a target that no other test uses. Otherwise releases of the same
+// bundle elsewhere would count as left behind by a move.
 func (o *onCluster) request() deploy.Request {
 	asked := request(o.prior)
 	asked.Target = o.namespace
@@ -78,8 +78,8 @@ func (o *onCluster) remove(t *testing.T, name string) []deploy.Notice {
 	return outcome.Notices
 }
 
-// configMaps are those of the namespace that somebody made, by name, with their
-// UIDs.
+// configMaps returns the UIDs of the ConfigMaps in the namespace by name, without the one that
+// Kubernetes creates.
 func (o *onCluster) configMaps(t *testing.T) map[string]string {
 	t.Helper()
 	found, err := o.client.CoreV1().ConfigMaps(o.namespace).List(t.Context(), metav1.ListOptions{})
@@ -112,8 +112,8 @@ func configMapFile(name string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-// deleteNamespace takes a namespace only when it was made here, with the last
-// release in it, and when nothing else lives there.
+// deleteNamespace removes a namespace with its last release. It does so only if the provider
+// created the namespace and nothing else is in it.
 func TestAccNamespaceGoesWithItsLastRelease(t *testing.T) {
 	t.Parallel()
 	leaving := fleetyaml.Options{DeleteNamespace: true}
@@ -174,7 +174,7 @@ func TestAccNamespaceGoesWithItsLastRelease(t *testing.T) {
 	}
 }
 
-// A removal that broke off is begun again, when only its namespace is left.
+// An interrupted removal is continued, when only its namespace is left.
 func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "leaving-later")
@@ -203,7 +203,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	}
 }
 
-// Labels and annotations of a namespace: everybody has their own.
+// Each deployment has its own labels and annotations on a namespace.
 func TestAccNamespaceKeysAreOwn(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "keys")
@@ -241,7 +241,7 @@ func TestAccNamespaceKeysAreOwn(t *testing.T) {
 	expect("removed", words{"theirs": "stays"}, nil)
 }
 
-// A namespace that is said to be there is not made for the sake of its labels.
+// A namespace that is declared as existing is not created to set its labels.
 func TestAccNamespaceIsNotMadeUnasked(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "unasked")
@@ -257,8 +257,8 @@ func TestAccNamespaceIsNotMadeUnasked(t *testing.T) {
 	}
 }
 
-// keepResources removes the record and nothing else; the next install of the same
-// bundle takes the objects up as they are, with takeOwnership.
+// keepResources removes only the record. The next install of the same bundle, with takeOwnership,
+// adopts the objects unchanged.
 func TestAccKeepResources(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "keep-resources")
@@ -273,7 +273,7 @@ func TestAccKeepResources(t *testing.T) {
 	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}
-	// No state knows the release any more, so that its objects are taken over by consent.
+	// No state has the release any more, so its objects are taken over with consent.
 	o.write(t, o.deployment("web", "v1-b", configMapFile("one"), fleetyaml.Options{Helm: &fleetyaml.Helm{TakeOwnership: true}}))
 	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
 		t.Errorf("objects after the next install (-before +after):\n%s", diff)
@@ -284,7 +284,7 @@ func TestAccKeepResources(t *testing.T) {
 	}
 }
 
-// What asks to be kept is kept, and named.
+// Objects that request to be kept are kept and named.
 func TestAccKeptObjectsAreNamed(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "kept")
@@ -300,8 +300,8 @@ func TestAccKeptObjectsAreNamed(t *testing.T) {
 	}
 }
 
-// A release whose definition of a kind somebody removed can still be uninstalled:
-// with the definition its objects are gone.
+// A release can be uninstalled even if the definition of one of its kinds was removed. With the
+// definition, the objects of that kind were removed.
 func TestAccUninstallWithoutTheKind(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "without-kind")
@@ -328,8 +328,8 @@ func TestAccUninstallWithoutTheKind(t *testing.T) {
 	}
 }
 
-// An object that another release has taken over stays when its former release drops
-// it or goes.
+// An object that another release has taken over stays when its former release drops the object or
+// is removed.
 func TestAccTakenObjectStays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, o *onCluster){
@@ -358,8 +358,8 @@ func TestAccTakenObjectStays(t *testing.T) {
 	}
 }
 
-// A release that is not as it was seen is left alone, with all it holds, until somebody
-// has looked again.
+// A release that has changed since it was read is not removed, and its objects stay, until it is
+// read again.
 func TestAccRemovalOfWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	tests := map[string]fleetyaml.Options{
@@ -391,7 +391,7 @@ func TestAccRemovalOfWhatHasChanged(t *testing.T) {
 			if len(o.records(t)) != 1 || len(o.configMaps(t)) != 1 {
 				t.Errorf("left are the records %v and the objects %v", o.records(t), o.configMaps(t))
 			}
-			o.remove(t, "web") // After a look.
+			o.remove(t, "web") // After reading the release again.
 			if left := o.records(t); len(left) > 0 {
 				t.Errorf("the records %v are left", left)
 			}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Deployments are named one by one in a detail up to maxInDetail, and in a summary,
-// which is one line, up to maxInSummary.
+// A detail names up to maxInDetail deployments one by one. A summary, which is one line, names up
+// to maxInSummary.
 const (
 	maxInDetail  = 10
 	maxInSummary = 3
 )
 
-// KeysOf are the deployments of failures, each once, in their order. Where a failure
-// is about a cluster as a whole there is no bundle.
+// KeysOf returns the deployments of failures, each once, in their order. A failure of a cluster as
+// a whole has no bundle.
 func KeysOf(failures []Failure) []Key {
 	found := make([]Key, len(failures))
 	for i, failure := range failures {
@@ -24,7 +24,7 @@ func KeysOf(failures []Failure) []Key {
 	return slices.Compact(found)
 }
 
-// SummaryOf names deployments or clusters in few words.
+// SummaryOf names deployments or clusters in a few words.
 func SummaryOf(keys []Key) string {
 	if len(keys) <= maxInSummary {
 		return Joined(keys)

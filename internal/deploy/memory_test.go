@@ -29,39 +29,39 @@ const (
 	of       = "t" // the target
 )
 
-// capabilities is the operation that goes on beside a look, in the same place.
+// capabilities is the operation that runs at the same time as a snapshot, in the same slot.
 const capabilities = "capabilities"
 
-// memoryCluster is a cluster whose releases and objects live in a map. It keeps the
-// rules that matter here: a release owns its objects, an object has one owner,
-// and an uninstall takes along what it does not spare.
+// memoryCluster is a cluster whose releases and objects are in a map. It follows the rules that
+// matter here: a release owns its objects, and an object has one owner. An uninstall removes all
+// objects that it does not spare.
 type memoryCluster struct {
 	name string
-	// confirmed says that the configuration names its UID.
+	// confirmed reports that the configuration names the UID of the cluster.
 	confirmed bool
-	// before runs ahead of each operation, such as "write ns/web". Its error is
-	// the operation's.
+	// before runs before each operation, such as "write ns/web". An error of before is the error
+	// of the operation.
 	before func(ctx context.Context, operation string) error
 
 	mu       sync.Mutex
 	calls    []string
 	writes   map[string]release.Write // by release
 	releases map[string]release.Observed
-	objects  map[string]string // key to the release that holds it
+	objects  map[string]string // key to the release that owns it
 	notReady map[string]error  // by release
-	broken   map[string]error  // what Write leaves a failed revision and this error of
-	// leave is what follows the removal of a release, which the removal answers.
+	broken   map[string]error  // by release: Write leaves a failed revision and returns this error
+	// leave runs after the removal of a release, and the removal returns its result.
 	leave func() (release.Removed, error)
-	// rollout is what a write waits for when everything is written.
+	// rollout is what a write waits for after everything is written.
 	rollout func(ctx context.Context, key string) error
-	// found is what the objects of a release are like, where it is not that all are
-	// ready but those of notReady.
+	// found returns the finding of a release. Without found, all objects are ready except those of
+	// notReady.
 	found map[string]func(release.Inspection) release.Finding
-	// unlisted are releases, by key, that lists lack although they are there.
+	// unlisted are existing releases, by key, that lists lack.
 	unlisted map[string]bool
-	// maker is who made revisions that are not this provider's.
+	// maker is the maker of revisions that this provider did not make.
 	maker release.Maker
-	// removals are those that were carried out, by release.
+	// removals are the removals that were carried out, by release.
 	removals map[string]release.Removal
 }
 
@@ -93,7 +93,7 @@ func (m *memoryCluster) Snapshot(ctx context.Context) (release.Snapshot, error) 
 	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: m.listed()}, nil
 }
 
-// listed are the releases that a list has.
+// listed returns the releases that a list contains.
 func (m *memoryCluster) listed() map[string]release.Observed {
 	listed := maps.Clone(m.releases)
 	maps.DeleteFunc(listed, func(key string, _ release.Observed) bool { return m.unlisted[key] })
@@ -109,7 +109,7 @@ func (m *memoryCluster) Release(ctx context.Context, namespace, name string) (*r
 	return release.Snapshot{Releases: m.listed()}.Find(namespace, name), nil
 }
 
-// HasRecord knows releases that a list lacks, too.
+// HasRecord finds releases that a list lacks, too.
 func (m *memoryCluster) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
 	if err := m.begin(ctx, "read", fmt.Sprintf("%s v%d", release.Key(namespace, name), revision)); err != nil {
 		return false, err
@@ -148,7 +148,7 @@ func (m *memoryCluster) find(inspection release.Inspection) release.Finding {
 	return release.Finding{Ready: 2}
 }
 
-// Await looks every second, of a test that makes time.
+// Await reads the objects every second, in the clock of a test with synctest.
 func (m *memoryCluster) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	for {
 		err := m.begin(ctx, "inspect", release.Key(of.Observed.Namespace, of.Observed.Release))
@@ -249,7 +249,7 @@ func (m *memoryCluster) Uninstall(ctx context.Context, observed release.Observed
 		return release.Removed{}, &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
 	}
 	m.removals[key] = removal
-	// Helm deletes what its record names, whoever holds it by now.
+	// Helm deletes the objects in the record, even if another release owns them by now.
 	for object := range recorded(observed) {
 		if !removal.KeepObjects[object] {
 			delete(m.objects, object)
@@ -262,7 +262,7 @@ func (m *memoryCluster) Uninstall(ctx context.Context, observed release.Observed
 	return release.Removed{}, nil
 }
 
-// put places a release with the objects that rendered gives.
+// put adds a release with the objects that rendered returns.
 func (m *memoryCluster) put(observed release.Observed) {
 	key := release.Key(observed.Namespace, observed.Release)
 	m.releases[key] = observed
@@ -271,8 +271,8 @@ func (m *memoryCluster) put(observed release.Observed) {
 	}
 }
 
-// rendered gives a deployment one object in its namespace and one outside of it
-// that is named by the bundle.
+// rendered returns one object in the namespace of a deployment, and one without a namespace that
+// has the name of the bundle.
 func rendered(d target.Deployment) release.Rendering {
 	return release.Rendering{Chart: d.Bundle.Name, Version: "1.0.0", Objects: []diff.Object{
 		{Kind: "ConfigMap", Namespace: d.Namespace, Name: d.Release, Hash: d.Digest},
@@ -280,7 +280,7 @@ func rendered(d target.Deployment) release.Rendering {
 	}}
 }
 
-// recorded are the objects that the record of a release names.
+// recorded returns the objects that the record of a release names.
 func recorded(observed release.Observed) map[string]string {
 	return rendered(target.Deployment{
 		Release: observed.Release, Namespace: observed.Namespace, Digest: observed.Mark.Digest,
@@ -288,7 +288,7 @@ func recorded(observed release.Observed) map[string]string {
 	}).Hashes()
 }
 
-// fleet is some clusters in memory.
+// fleet is a set of clusters in memory.
 type fleet map[string]*memoryCluster
 
 func newFleet(names ...string) fleet {
@@ -309,7 +309,7 @@ func (f fleet) connect(name string) (deploy.Cluster, error) {
 
 func (f fleet) engine() *deploy.Engine { return deploy.New(f.connect, 16) }
 
-// deployment makes the deployment of a bundle that is released under its name.
+// deployment returns a deployment of a bundle whose release has the name of the bundle.
 func deployment(cluster, name, digest string) target.Deployment {
 	return target.Deployment{
 		Cluster: cluster, Release: name, Namespace: "ns", Digest: digest, Bundle: &bundle.Bundle{Name: name},
@@ -318,14 +318,14 @@ func deployment(cluster, name, digest string) target.Deployment {
 
 func key(cluster, name string) deploy.Key { return deploy.Key{Cluster: cluster, Bundle: name} }
 
-// mark is what this target writes on a record.
+// mark returns the mark that this target writes on a record.
 func mark(name, digest string, revision int) release.Mark {
 	made := release.NewMark(owner, of, instance, name, digest)
 	made.Revision = revision
 	return made
 }
 
-// deployed is the release of a deployment at its first revision.
+// deployed returns the release of a deployment at its first revision.
 func deployed(d target.Deployment) release.Observed {
 	return release.Observed{
 		Release: d.Release, Namespace: d.Namespace, Revision: 1, Status: release.StatusDeployed,
@@ -333,7 +333,7 @@ func deployed(d target.Deployment) release.Observed {
 	}
 }
 
-// recordOfWrite is what an apply says of a deployment that went well.
+// recordOfWrite returns the record of a deployment after a successful apply.
 func recordOfWrite(d target.Deployment) deploy.Record {
 	return deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
@@ -341,7 +341,7 @@ func recordOfWrite(d target.Deployment) deploy.Record {
 	}
 }
 
-// knownOf is what state knows of a release that this target wrote.
+// knownOf returns what state has recorded of a release that this target wrote.
 func knownOf(d target.Deployment) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: "uid-" + d.Cluster, Instance: instance, Digest: d.Digest,
@@ -349,7 +349,7 @@ func knownOf(d target.Deployment) release.Known {
 	}
 }
 
-// upgraded is the record of a release that was written a second time.
+// upgraded returns the record of a release that was written a second time.
 func upgraded(record deploy.Record) deploy.Record {
 	record.Known.Revision = 2
 	return record
@@ -367,7 +367,7 @@ func request(prior map[deploy.Key]deploy.Record) deploy.Request {
 	}
 }
 
-// failed names what failed: "c1/web installing".
+// failed lists what failed, such as "c1/web installing".
 func failed(failures []deploy.Failure) []string {
 	names := make([]string, len(failures))
 	for i, failure := range failures {
@@ -376,7 +376,7 @@ func failed(failures []deploy.Failure) []string {
 	return names
 }
 
-// did lists the operations but looking and reading, in order.
+// did lists the operations in order, without those that only read.
 func (m *memoryCluster) did() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -393,7 +393,7 @@ func (m *memoryCluster) held() map[string]string {
 	return maps.Clone(m.objects)
 }
 
-// unreachable is how a cluster fails that does not respond.
+// unreachable returns the error of a cluster that does not respond.
 func unreachable(name string) error {
 	return &status.UnreachableError{Cluster: name, Err: errors.New("connection refused")}
 }

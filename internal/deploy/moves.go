@@ -17,13 +17,13 @@ type moveCandidates struct {
 	Write        []target.Deployment
 	Remove, Keep []Key
 	Prior        map[Key]Record
-	// Wants are the objects that deployments in Write are going to have, by Object.Key, as
-	// far as they are known before.
+	// Wants are the objects that deployments in Write are going to have, by Object.Key, as far as
+	// they are known before the apply.
 	Wants map[Key]map[string]string
 }
 
-// moves are the objects that change from one bundle to another, by cluster. What state does
-// not know the objects of, as with plan_objects = false, loses none.
+// moves returns the objects that move from one bundle to another, by cluster. A deployment whose
+// objects are not in state, as with plan_objects = false, loses none.
 func (c moveCandidates) moves() map[string]release.Moves {
 	bundles, mayMove := map[string][]release.BundleObjects{}, c.mayMove()
 	add := func(key Key, wants map[string]string, writes bool) {
@@ -53,8 +53,8 @@ func (c moveCandidates) moves() map[string]release.Moves {
 	return moves
 }
 
-// mayMove are the clusters where an object can move: something is written there, and
-// another deployment that has objects is written too, goes, or has left objects before.
+// mayMove returns the clusters where an object can move. Something is written there, and another
+// deployment there that has objects is written or removed, or has left objects before.
 func (c moveCandidates) mayMove() map[string]bool {
 	written, losing := map[string]int{}, map[string]bool{}
 	lose := func(key Key, has map[string]string) {
@@ -101,7 +101,7 @@ func (t *takenObjects) by(bundle string) {
 	t.bundles[bundle] = true
 }
 
-// missing are the objects among those that leave a bundle which are not taken over.
+// missing returns those of the leaving objects that have not been taken over.
 func (t *takenObjects) missing(leaving map[string]string) map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,8 @@ func (t *takenObjects) missing(leaving map[string]string) map[string]string {
 	return left
 }
 
-// notTakenOverError is why a deployment is not removed: nobody would know of its objects any more.
+// notTakenOverError returns why a deployment is not removed: no state would list its objects any
+// more.
 func notTakenOverError(left map[string]string) error {
 	var parts []string
 	for _, object := range slices.Sorted(maps.Keys(left)) {

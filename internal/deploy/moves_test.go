@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A write gets the objects that it takes from other releases, and those that it leaves. What
-// could not be taken over is remembered, and its bundle is not removed.
+// A write gets the objects that it takes from other releases, and those that it leaves. Objects
+// that could not be taken over are recorded, and their bundle is not removed.
 func TestApplyMovesObjects(t *testing.T) {
 	t.Parallel()
 	const moving = "ConfigMap/ns/moving"
@@ -60,7 +60,7 @@ func TestApplyMovesObjects(t *testing.T) {
 			prior: kept, change: func(r *deploy.Request) {
 				r.Write, r.Keep = []target.Deployment{gaining}, []deploy.Key{key("c1", "losing")}
 			},
-			taken: map[string][]string{moving: {"ns/losing"}}, gone: true, // Nothing is said of what is kept.
+			taken: map[string][]string{moving: {"ns/losing"}}, gone: true, // The removal does not report kept objects.
 		},
 		"on another cluster": {
 			prior: had, change: func(r *deploy.Request) {

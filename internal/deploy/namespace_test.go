@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A namespace can be empty when a release has left it and another one is not there yet:
-// a removal and a rollback get the releases that are to be deployed there.
+// A namespace can be empty between the removal of one release and the install of another. So a
+// removal and a rollback get the releases that are to be deployed there.
 func TestApplyTellsWhoDeploysToANamespace(t *testing.T) {
 	t.Parallel()
 	in := func(d target.Deployment, namespace string) target.Deployment {

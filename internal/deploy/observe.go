@@ -11,30 +11,29 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Observation is what is known after looking.
+// Observation is the result of reading clusters.
 type Observation struct {
-	// Records holds the deployments that are there, and unchanged those that could not be
-	// looked at.
+	// Records contains the existing deployments. Those that could not be read are in it unchanged.
 	Records map[Key]Record
-	// UIDs maps each cluster that answered to its identity.
+	// UIDs maps each cluster that responded to its identity.
 	UIDs map[string]string
-	// Findings are what the objects of deployments are like that were looked at.
+	// Findings describe the objects of deployments, where they were read.
 	Findings map[Key]release.Finding
-	// Failures has one entry for each cluster that could not be asked, and one
-	// for each deployment whose objects could not be looked at.
+	// Failures has one entry for each cluster that could not be read, and one for each deployment
+	// whose objects could not be read.
 	Failures []Failure
-	// Orphans are releases of the target that its state does not know, sorted by
-	// cluster, namespace and name.
+	// Orphans are releases of the target that its state does not have, sorted by cluster,
+	// namespace and name.
 	Orphans []Orphan
-	// AllSeen reports that every cluster of the state answered, so that Orphans are all.
+	// AllSeen reports that every cluster of the state responded, so that Orphans is complete.
 	AllSeen bool
-	// Lost are deployments whose release is not on its cluster any more. Their objects
-	// can still be there, and are theirs.
+	// Lost are deployments whose release no longer exists on its cluster. Their objects can still
+	// exist, and belong to them.
 	Lost map[Key]release.Known
 }
 
-// Observe looks at the clusters of the given records. Only a cluster that
-// answered can make a record disappear.
+// Observe reads the clusters of the given records. Only a cluster that responded can make a record
+// disappear.
 func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Drift, records map[Key]Record) Observation {
 	byCluster := map[string][]Key{}
 	for key := range records {
@@ -55,8 +54,8 @@ func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Dri
 	return found.observation
 }
 
-// observeCluster looks at one cluster: at its release records and, of all deployments
-// together, at the objects.
+// observeCluster reads one cluster: its release records, and the objects of all deployments
+// together.
 func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, identity TargetIdentity, drift Drift, found *observationBuilder) {
 	cluster, snapshot, err := e.snapshot(ctx, name)
 	if err != nil {
@@ -102,7 +101,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, id
 	found.addFindings(e.inspect(ctx, cluster, look), observations, drift)
 }
 
-// observationBuilder collects what was seen.
+// observationBuilder collects the results.
 type observationBuilder struct {
 	prior  map[Key]Record
 	stored map[releaseID]bool
@@ -119,9 +118,9 @@ func newObservationBuilder(prior map[Key]Record) *observationBuilder {
 	}}
 }
 
-// recordsOnCluster returns the deployments that are on the cluster which answered. That another
-// cluster lacks a release says nothing about the one that the state knows: it is an
-// *OtherClusterError, unless the configuration says that this is the cluster from now on.
+// recordsOnCluster returns the deployments whose cluster in state is the one that responded. A
+// release that another cluster lacks can still exist on its own cluster. So another cluster is an
+// *OtherClusterError, unless the configuration names its UID.
 func (s *observationBuilder) recordsOnCluster(keys []Key, snapshot release.Snapshot) ([]Key, error) {
 	var here []Key
 	for _, key := range keys {
@@ -137,7 +136,7 @@ func (s *observationBuilder) recordsOnCluster(keys []Key, snapshot release.Snaps
 	return here, nil
 }
 
-// addLost notes a deployment whose release is gone.
+// addLost notes a deployment whose release no longer exists.
 func (s *observationBuilder) addLost(key Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +158,8 @@ func (s *observationBuilder) addRelease(key Key, record Record) {
 	s.observation.Records[key] = record
 }
 
-// addFindings judges deployments by their objects. What could not be looked at stays as
-// it was; without live drift nobody need hear of a refusal.
+// addFindings sets the states of deployments by their objects. A deployment whose objects could
+// not be read stays as it was. Without live drift, a denied request is not reported.
 func (s *observationBuilder) addFindings(findings map[Key]release.Finding, observations map[Key]status.Observation, drift Drift) {
 	for key, finding := range findings {
 		if finding.Err != nil {
@@ -192,7 +191,7 @@ func (s *observationBuilder) addFinding(key Key, observation status.Observation,
 	}
 }
 
-// keepUninspected keeps what was known of a deployment whose objects could not be looked at.
+// keepUninspected keeps the record of a deployment whose objects could not be read.
 func (s *observationBuilder) keepUninspected(key Key, err error, drift Drift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +204,7 @@ func (s *observationBuilder) keepUninspected(key Key, err error, drift Drift) {
 	s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
 }
 
-// keepUnreachable keeps what was known before.
+// keepUnreachable keeps the records from before.
 func (s *observationBuilder) keepUnreachable(failure Failure, keys ...Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,9 +214,9 @@ func (s *observationBuilder) keepUnreachable(failure Failure, keys ...Key) {
 	}
 }
 
-// completed adds what a state of an earlier version of the provider lacks, as the record
-// has it: one with the owner and the id, or the name, of this target. Beside an import,
-// nothing else takes it from there.
+// completed adds what a state of an earlier version of the provider lacks. It takes the values
+// from the record, which must have the owner of this target and its id or name. Except for an
+// import, nothing else takes these values from a record.
 func (h TargetIdentity) completed(known release.Known, observed release.Observed, uid string) release.Known {
 	known.Release, known.Namespace, known.Revision = observed.Release, observed.Namespace, observed.Revision
 	if known.UID == "" {
@@ -230,14 +229,15 @@ func (h TargetIdentity) completed(known release.Known, observed release.Observed
 	return known
 }
 
-// contentChanged reports that a release record is not the one which this target wrote.
-// A user who may write Secrets in the namespace may change it. One of another digest is no
-// surprise: an apply that was killed made it.
+// contentChanged reports that a release record is not the one which this target wrote. A user who
+// may write Secrets in the namespace may change the record. A record with another digest is not
+// reported: a killed apply made it.
 func (r Record) contentChanged(content string) bool {
 	return content != "" && r.Known.Content != "" && !r.Known.Trusts(content) && r.Digest == r.Known.Digest
 }
 
-// Snapshots looks at clusters. Those that cannot be asked are missing in the answer.
+// Snapshots lists the releases of clusters. Clusters that cannot be read are missing in the
+// result.
 func (e *Engine) Snapshots(ctx context.Context, clusters []string) map[string]release.Snapshot {
 	return queryClusters(clusters, func(name string) (release.Snapshot, error) {
 		_, snapshot, err := e.snapshot(ctx, name)
@@ -245,7 +245,7 @@ func (e *Engine) Snapshots(ctx context.Context, clusters []string) map[string]re
 	})
 }
 
-// queryClusters asks clusters at once. Those that cannot be asked are missing in the answer.
+// queryClusters queries clusters at once. Clusters that cannot be read are missing in the result.
 func queryClusters[T any](clusters []string, one func(name string) (T, error)) map[string]T {
 	var (
 		mu     sync.Mutex

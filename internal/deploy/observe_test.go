@@ -37,7 +37,7 @@ func TestObserveReleases(t *testing.T) {
 		change  func(*release.Observed)
 		gone    bool
 		arrange func(*memoryCluster)
-		want    *deploy.Record // nil when it is gone
+		want    *deploy.Record // nil when the release does not exist
 		fails   []string
 		did     []string
 	}{

@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// An upgrade writes what differs and leaves what others have added. With force it replaces the
-// object, so that nothing of others is left.
+// An upgrade writes what differs and keeps what others have added. With force it replaces the
+// object, so that nothing from others is left.
 func TestAccForceReplaces(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -42,7 +42,7 @@ func TestAccForceReplaces(t *testing.T) {
 	}
 }
 
-// keysOf are the keys of a ConfigMap.
+// keysOf returns the keys of a ConfigMap.
 func (o *onCluster) keysOf(t *testing.T, name string) []string {
 	t.Helper()
 	found, err := o.client.CoreV1().ConfigMaps(o.namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -52,7 +52,7 @@ func (o *onCluster) keysOf(t *testing.T, name string) []string {
 	return slices.Sorted(maps.Keys(found.Data))
 }
 
-// maxHistory of a bundle counts instead of that of the target, which is 5 here.
+// maxHistory of a bundle takes precedence over that of the target, which is 5 here.
 func TestAccMaxHistory(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "max-history")
@@ -69,10 +69,10 @@ func TestAccMaxHistory(t *testing.T) {
 	}
 }
 
-// With atomic, an upgrade that the API server refuses halfway leaves what was there before.
+// With atomic, an upgrade that the API server refuses halfway leaves the former objects.
 func TestAccAtomic(t *testing.T) {
 	t.Parallel()
-	// Objects are written in the order of their kinds, so the ConfigMap comes first.
+	// Objects are written in the order of their kinds, so the ConfigMap is written first.
 	const refused = "---\napiVersion: v1\nkind: Service\nmetadata: {name: refused}\nspec: {ports: [{port: 99999}]}\n"
 	for _, atomic := range []bool{false, true} {
 		name, want := "plain", []string{"after"}

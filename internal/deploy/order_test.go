@@ -21,7 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// after makes a deployment that depends on bundles.
+// after returns a deployment that depends on bundles.
 func after(d target.Deployment, bundles ...string) target.Deployment {
 	made := *d.Bundle
 	for _, name := range bundles {
@@ -31,7 +31,7 @@ func after(d target.Deployment, bundles ...string) target.Deployment {
 	return d
 }
 
-// rolled makes a deployment whose bundle has a rollout strategy.
+// rolled returns a deployment whose bundle has a rollout strategy.
 func rolled(d target.Deployment, strategy fleetyaml.RolloutStrategy, partitions ...int) target.Deployment {
 	made := *d.Bundle
 	made.Definition.RolloutStrategy = &strategy
@@ -43,7 +43,7 @@ func kept(d target.Deployment, state status.State) rollout.Step {
 	return rollout.Step{Deployment: d, State: string(state)}
 }
 
-// because words why deployments failed or were held.
+// because returns why deployments failed or were held.
 func because(failures []deploy.Failure) map[string]string {
 	reasons := map[string]string{}
 	for _, failure := range failures {
@@ -127,7 +127,7 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 	}
 }
 
-// Without dependencies and rollouts the clusters are asked nothing more than before.
+// Without dependencies and rollouts, no additional requests are sent to the clusters.
 func TestOrderAsksForNothingWhenThereIsNone(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("a")
@@ -142,8 +142,8 @@ func TestOrderAsksForNothingWhenThereIsNone(t *testing.T) {
 	}
 }
 
-// What others depend on is waited for although nobody else waits: one deployment that
-// is written without waiting, and one that is there and not ready yet.
+// An apply that does not wait still waits for deployments that others depend on. One of them is
+// written without waiting. The other one exists and is not ready yet.
 func TestDependenciesGetReady(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -306,8 +306,8 @@ func TestRemovalInReverse(t *testing.T) {
 	}
 }
 
-// A canary that fails holds the rest, which keeps its records, and the next apply goes
-// on. A cluster that does not respond is as bad as one that fails.
+// A failed canary holds the rest of the rollout. The rest keeps its records, and the next apply
+// continues. A cluster that does not respond has the same effect as a failed one.
 func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
@@ -369,7 +369,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 	}
 }
 
-// Of ten clusters no more than two are in the air, and slots do not stay empty.
+// Of ten clusters no more than two are in flight, and slots do not stay empty.
 func TestRolloutBoundsWhatIsUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -401,8 +401,8 @@ func TestRolloutBoundsWhatIsUnavailable(t *testing.T) {
 	})
 }
 
-// A rollout waits for what was written without waiting, as long as something is left
-// to be done.
+// A rollout waits for deployments that were written without waiting, as long as other deployments
+// are left.
 func TestRolloutWaitsForReadiness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -448,7 +448,8 @@ func TestCancelHoldsNothing(t *testing.T) {
 	}
 }
 
-// A deployment that must not be written fails before anything of it is, and what depends on it is held.
+// A deployment that must not be written fails before any part of it is written. Deployments that
+// depend on it are held.
 func TestBlockedDeploymentsAreNotWritten(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("a", "b")

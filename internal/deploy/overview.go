@@ -22,8 +22,8 @@ type Overview struct {
 
 // Totals counts deployments.
 type Totals struct {
-	// State is the worst one. It is "" instead of Ready if something could not be read: nobody
-	// knows then whether all is well.
+	// State is the worst one. It is "" instead of Ready if something could not be read, because
+	// the unread part may not be ready.
 	State status.State
 	// Deployments counts the wanted ones, whether they could be read or not.
 	Deployments, Ready, Failed int
@@ -40,7 +40,7 @@ type ClusterTotals struct {
 	Message string
 }
 
-// Overview counts over wanted deployments. One that is neither read nor among the failures
+// Overview counts the wanted deployments. A deployment that is neither read nor among the failures
 // counts as not read.
 func (o Observation) Overview(wanted []target.Deployment) Overview {
 	overview := Overview{Totals: o.totals(wanted), Clusters: map[string]ClusterTotals{}}
@@ -84,7 +84,8 @@ func (o Observation) totals(wanted []target.Deployment) Totals {
 	return totals
 }
 
-// failuresOf returns what could not be read of a cluster, each cause once.
+// failuresOf reports whether a cluster could be read, and returns what could not be read, each
+// cause once.
 func (o Observation) failuresOf(cluster string) (isReachable bool, message string) {
 	isReachable = true
 	var causes status.Grouped
@@ -100,7 +101,7 @@ func (o Observation) failuresOf(cluster string) (isReachable bool, message strin
 	}
 	var lines []string
 	causes.Each(func(cause string, bundles []string) {
-		if bundles[0] != "" { // What fails for the whole cluster names no bundle.
+		if bundles[0] != "" { // A failure of the whole cluster names no bundle.
 			cause = strings.Join(bundles, ", ") + ": " + cause
 		}
 		lines = append(lines, cause)

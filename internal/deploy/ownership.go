@@ -11,32 +11,33 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// TargetIdentity is whose deployments are looked at.
+// TargetIdentity identifies the target whose deployments are read.
 type TargetIdentity struct {
 	Owner, Target, Instance string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
 }
 
-// mark is what the target writes on the record of a bundle's release.
+// mark returns the mark that the target writes on the record of a bundle's release.
 func (h TargetIdentity) mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
 	mark.AdoptionKey = h.AdoptionKey
 	return mark
 }
 
-// ownership is whose a release is to the target, given what state knows of that release.
+// ownership returns who has a release: the target or another owner. The id that state has for that
+// release counts as the target's own.
 func (h TargetIdentity) ownership(observed release.Observed, known release.Known) release.Ownership {
 	return h.Mark("", "", known).Ownership(observed)
 }
 
-// existing are releases with the owner and the name of the target that no state of it knows,
-// sorted. What has its adoption key is its own.
+// existing returns releases with the owner and the name of the target that are in no state of the
+// target, sorted. A release with its adoption key is its own.
 func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
 	return snapshot.Owned(h.mark("", ""), release.SameName)
 }
 
-// Mark is that of the target with the id that state knows a release by.
+// Mark returns the mark of the target, with the id that state has for a release.
 func (h TargetIdentity) Mark(bundle, digest string, known release.Known) release.Mark {
 	mark := h.mark(bundle, digest)
 	if known.Instance != mark.Instance {
@@ -45,12 +46,11 @@ func (h TargetIdentity) Mark(bundle, digest string, known release.Known) release
 	return mark
 }
 
-// OtherClusterError reports that a connection leads to another cluster than the one that
-// was planned for.
+// OtherClusterError reports that a connection leads to another cluster than the planned one.
 type OtherClusterError struct {
 	Cluster string
-	// Want and Got are UIDs of the namespace kube-system. Got is "" if the cluster does
-	// not show it.
+	// Want and Got are UIDs of the namespace kube-system. Got is "" if the cluster does not return
+	// it.
 	Want, Got string
 }
 
@@ -61,7 +61,7 @@ func (e *OtherClusterError) Error() string {
 	return fmt.Sprintf("the connection reaches another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
 }
 
-// checkIdentity refuses a cluster that is not the one that was planned for.
+// checkIdentity returns an error for a cluster that is not the planned one.
 func (r Request) checkIdentity(cluster, uid string) error {
 	want := r.UIDs[cluster]
 	if want == "" || want == uid {
@@ -70,8 +70,8 @@ func (r Request) checkIdentity(cluster, uid string) error {
 	return &OtherClusterError{Cluster: cluster, Want: want, Got: uid}
 }
 
-// existingOn are the existing releases of a target on the clusters that were looked at, sorted
-// by cluster.
+// existingOn returns the existing releases of a target on the clusters that were read, sorted by
+// cluster.
 func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	var found []Existing
 	for _, cluster := range slices.Sorted(maps.Keys(runs)) {
@@ -82,7 +82,8 @@ func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	return found
 }
 
-// withMaker adds to a *release.ForeignError who made the newest revision, if no target did.
+// withMaker adds the maker of the newest revision to a *release.ForeignError, if no target made
+// it.
 func withMaker(ctx context.Context, cluster RecordReader, observed *release.Observed, err error) error {
 	foreign, ok := errors.AsType[*release.ForeignError](err)
 	if !ok || foreign.Ownership.IsByTarget() {
@@ -93,7 +94,7 @@ func withMaker(ctx context.Context, cluster RecordReader, observed *release.Obse
 	return &named
 }
 
-// makerOf is who made the newest revision; without a name if it cannot be read.
+// makerOf returns who made the newest revision, without a name if that cannot be read.
 func makerOf(ctx context.Context, cluster RecordReader, observed release.Observed) release.Maker {
 	maker, err := cluster.Maker(ctx, observed)
 	if err != nil {
@@ -102,30 +103,31 @@ func makerOf(ctx context.Context, cluster RecordReader, observed release.Observe
 	return maker
 }
 
-// Orphan is a release with the id of a target that its state does not know, as after an
-// apply that was killed.
+// Orphan is a release with the id of a target whose state does not have the release, such as after
+// a killed apply.
 type Orphan struct {
 	Cluster   string
 	Release   string
 	Namespace string
-	// Objects are the keys of the objects that its record names, some of them if there
-	// are many.
+	// Objects are the keys of the objects that the record of the release names. If there are many,
+	// it has some of them.
 	Objects []string
 }
 
-// Whoever may write Secrets can make any number of records with the id of a target, of any
-// size. So few are listed for each cluster, their objects are read one after the other, and
-// only for a short time.
+// A user who may write Secrets can make any number of records with the id of a target, of any
+// size. So few orphans are listed for each cluster. Their objects are read one after the other,
+// and only for a short time.
 const (
 	maxOrphansListed = 50
 	maxObjectsListed = 20
 	orphansTimeout   = 10 * time.Second
 )
 
-// releaseID names a release on its cluster, whatever the cluster is called in clusters.
+// releaseID identifies a release by the UID of its cluster, independent of the name of the cluster
+// in clusters.
 type releaseID struct{ uid, key string }
 
-// stored are the releases that state knows, as far as it knows their clusters by UID.
+// stored returns the releases in state, by the UID of their clusters.
 func stored(prior map[Key]Record) map[releaseID]bool {
 	known := map[releaseID]bool{}
 	for _, record := range prior {
@@ -136,9 +138,9 @@ func stored(prior map[Key]Record) map[releaseID]bool {
 	return known
 }
 
-// unstored are the releases of this instance on a cluster that are not stored, sorted by
-// namespace and name. A cluster can be known by many names, each with all of its releases.
-// So nothing else of a snapshot is kept until all clusters have been read.
+// unstored returns the releases of this instance on a cluster that are not stored, sorted by
+// namespace and name. One cluster can have many names, each with all of its releases. So only
+// these releases of a snapshot are kept until all clusters have been read.
 func (h TargetIdentity) unstored(stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
 	left := map[string]release.Observed{}
 	for key, observed := range snapshot.Releases {
@@ -149,9 +151,9 @@ func (h TargetIdentity) unstored(stored map[releaseID]bool, snapshot release.Sna
 	return release.Snapshot{Releases: left}.Owned(h.mark("", ""), release.Self)
 }
 
-// orphans are the releases of this instance that the state does not know, by cluster, of
-// those that are not stored. Nothing is concluded while any cluster of the state cannot be
-// distinguished from the others: two names can stand for one cluster.
+// orphans returns those of the unstored releases that the state does not have, by cluster. It
+// returns nothing while the UID of any cluster of the state is not known: two names can refer to
+// one cluster.
 func orphans(prior map[Key]Record, uids map[string]string, unstored map[string][]release.Observed) (found map[string][]release.Observed, conclusive bool) {
 	known := map[releaseID]bool{}
 	for key, record := range prior {
@@ -177,8 +179,8 @@ func orphans(prior map[Key]Record, uids map[string]string, unstored map[string][
 	return found, true
 }
 
-// readOrphans reads the objects of orphans. A record that cannot be read, or not in time,
-// has none.
+// readOrphans reads the objects of orphans. An orphan has no objects if its record cannot be read,
+// or not in time.
 func (e *Engine) readOrphans(ctx context.Context, found map[string][]release.Observed) []Orphan {
 	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Whose a release is depends on its record and on the id that state knows it by.
+// The record of a release and the id in state decide who has the release.
 func TestOwnershipOfHolder(t *testing.T) {
 	t.Parallel()
 	marked := func(owner, target, instance, key string) release.Observed {

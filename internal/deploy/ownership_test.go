@@ -19,8 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A target that is not in a state writes nothing while releases of its owner and name
-// are there.
+// A target that is not in a state writes nothing while releases with its owner and name exist.
 func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	t.Parallel()
 	web, api := deployment("c1", "web", "v1-a"), deployment("c2", "api", "v1-a")
@@ -88,8 +87,8 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	}
 }
 
-// Nothing is written to a cluster, or removed from it, that is another one than the plan
-// was made for. The other clusters go on.
+// Nothing is written to or removed from a cluster that is not the planned one. The other clusters
+// continue.
 func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 	t.Parallel()
 	web, old := deployment("c1", "web", "v1-a"), deployment("c1", "old", "v1-a")
@@ -127,7 +126,8 @@ func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 	}
 }
 
-// A cluster that claims the identity of another one keeps nothing from being removed there.
+// A cluster that claims the identity of another one does not prevent removals on that other
+// cluster.
 func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("a", "b")
@@ -147,7 +147,8 @@ func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	}
 }
 
-// Only what state knows decides how a release is removed. What its record claims does not.
+// Only the values in state decide how a release is removed. The claims of the release record do
+// not.
 func TestRemovalUsesWhatStateKnows(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -165,8 +166,7 @@ func TestRemovalUsesWhatStateKnows(t *testing.T) {
 	}
 }
 
-// A release that carries the id of this target and that its state does not know is not
-// removed, whatever else is.
+// A release with the id of this target that is not in its state is never removed.
 func TestWhatStateDoesNotKnowIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	web, forged := deployment("c1", "web", "v1-a"), deployment("c1", "forged", "v1-a")
@@ -186,8 +186,8 @@ func TestWhatStateDoesNotKnowIsNotRemoved(t *testing.T) {
 	}
 }
 
-// A move that fails leaves both names in the state. The next apply removes the one that
-// is not wanted, and a removal both.
+// A failed move leaves both names in the state. The next apply removes the unwanted release, and a
+// removal removes both.
 func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -233,7 +233,7 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 	}
 }
 
-// A release whose newest revision another tool made is not touched without consent.
+// A release whose newest revision was made by another tool is not touched without consent.
 func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -264,7 +264,7 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 			clusters := newFleet("c1")
 			clusters["c1"].maker = test.maker
 			there := deployed(web)
-			there.Revision = 2 // Labels are carried along.
+			there.Revision = 2 // The labels are copied to the new revision.
 			clusters["c1"].put(there)
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Settings.TakeOwnership = test.consent
@@ -291,8 +291,8 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 	}
 }
 
-// A release that another target of this owner still has is waited for: that target can be
-// about to remove it, in the same apply.
+// If another target of this owner still has a release, the apply waits: that target can be about
+// to remove the release in the same apply.
 func TestARemovalByAnotherTargetIsAwaited(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -330,7 +330,7 @@ func TestARemovalByAnotherTargetIsAwaited(t *testing.T) {
 	}
 }
 
-// A target that loses a release leaves it to the one that has adopted it with the same key.
+// A target that loses a release leaves it to the target that has adopted it with the same key.
 func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -354,7 +354,7 @@ func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	}
 }
 
-// What an apply made and could not save is reported and comes into no state.
+// A release that an apply made and could not save is reported, and is added to no state.
 func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	web, lost := deployment("a", "web", "v1-a"), deployment("a", "lost", "v1-b")
@@ -411,8 +411,8 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A refresh completes what a state of an earlier version does not say, and believes the
-// record for once. From then on a record with other content is reported.
+// A refresh completes what a state of an earlier version lacks, and trusts the record once. From
+// then on, a record with other content is reported.
 func TestObserveVerifiesRecords(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")

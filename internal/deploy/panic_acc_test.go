@@ -24,7 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// realCluster is a real cluster, looked at as the provider does.
+// realCluster is a real cluster, read as the provider reads it.
 type realCluster struct {
 	*helm.Client
 	kube *kube.Client
@@ -66,8 +66,8 @@ func realClusters(env *testenv.Env) deploy.Clusters {
 	}
 }
 
-// damage places a release record that Helm cannot decode, with the labels of an
-// operation of this target that was cut short.
+// damage adds a release record that Helm cannot decode. The record has the labels of an
+// interrupted operation of this target.
 func damage(t *testing.T, cluster *testenv.Cluster, namespace, name string, status release.Status) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
@@ -134,7 +134,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 		}
 	}
 
-	// A refresh that looks at the objects of a damaged record survives as well.
+	// A refresh that reads the objects of a damaged record does not end in a panic either.
 	waiting := recordOfWrite(on("c2", "waiting"))
 	waiting.State, waiting.Message, waiting.Known = status.NotReady, "as before", release.Known{}
 	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
@@ -150,7 +150,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	}
 }
 
-// makeNamespace makes a namespace on all clusters.
+// makeNamespace creates a namespace on all clusters.
 func makeNamespace(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	for i := range env.Contexts() {

@@ -23,7 +23,7 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 	tests := map[string]struct {
 		panics string
 		want   []string
-		// record is what is known afterwards of the deployment it happened to.
+		// record is the record, after the apply, of the deployment whose operation panicked.
 		record deploy.Record
 	}{
 		"while writing": {
@@ -146,7 +146,7 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 	}
 }
 
-// What is not done on a cluster can panic, too.
+// Code that does not work on a cluster can panic, too.
 func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("c1", "c2")
@@ -174,13 +174,13 @@ func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
 	}
 }
 
-// few returns fewer findings than it was asked for.
+// few returns fewer findings than were requested.
 type few struct{ *memoryCluster }
 
 func (few) Inspect(context.Context, []release.Inspection) ([]release.Finding, error) { return nil, nil }
 
-// What is made of an answer runs beside the operations on a cluster. A panic there costs the
-// deployments of that cluster.
+// Findings are processed outside the operations on a cluster. A panic in that code affects only
+// the deployments of that cluster.
 func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
 	t.Parallel()
 	wanted := []target.Deployment{deployment("c1", "web", "v1-a"), deployment("c2", "web", "v1-a")}
@@ -189,7 +189,7 @@ func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
 	asked.Write, asked.Settings.Drift = []target.Deployment{deployment("c1", "web", "v1-b"), deployment("c2", "web", "v1-b")}, deploy.DriftLive
 	tests := map[string]struct {
 		run func(context.Context, *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record)
-		// records are those of c1 afterwards, want the failures.
+		// known reports that c1 still has its record afterwards, and want are the failures.
 		known bool
 		want  []string
 	}{

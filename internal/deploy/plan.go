@@ -12,44 +12,45 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Charts renders deployments. It asks no cluster.
+// Charts renders deployments. It sends no request to a cluster.
 type Charts interface {
 	// Render returns the objects of a deployment. Equal deployments are rendered once.
 	Render(ctx context.Context, d target.Deployment) (release.Rendering, error)
-	// AsksCluster reports whether a rendering can depend on what its cluster can do.
+	// AsksCluster reports whether a rendering can depend on the capabilities of its cluster.
 	AsksCluster(d target.Deployment) (bool, error)
 	// BringsKinds reports whether a deployment can add kinds to its cluster.
 	BringsKinds(d target.Deployment) (bool, error)
 }
 
-// Reach says which clusters can be reached. It dials nothing.
+// Reach reports which clusters can be reached. It opens no connection.
 type Reach interface {
-	// Has reports whether a cluster is in the configuration, or state knows how to reach it.
+	// Has reports whether a cluster is in the configuration, or state has its connection.
 	Has(cluster string) bool
-	// Check reads a connection. One that is not known yet is no error.
+	// Check reads a connection. A connection that is not known yet is no error.
 	Check(cluster string) error
 }
 
-// Facts are what a plan takes into account beside configuration and state. None of them is
-// read from a cluster, so that a plan repeated during an apply is the same.
+// Facts are what a plan takes into account in addition to configuration and state. None of them is
+// read from a cluster, so a plan that is repeated during an apply is the same.
 type Facts struct {
 	Charts Charts
 	Reach  Reach
 	Limit  RemovalLimit
-	// Relabel says that every release has to be looked at again, although nothing of it
-	// changes.
+	// Relabel reports that the labels in the release records change. Then every release is
+	// processed again, although nothing else of it changes.
 	Relabel bool
-	// HoldBroken holds deployments that cannot be rendered. Without it they are failures.
+	// HoldBroken reports that deployments which cannot be rendered are held. Without it they are
+	// failures.
 	HoldBroken bool
-	// Diff says which rendered objects are to be kept, and not only their hashes.
+	// Diff decides for which deployments the rendered objects are kept, and not only their hashes.
 	Diff DiffMode
 	// Wait reports that the apply waits until the objects of each deployment are ready.
 	Wait bool
-	// Start is called as soon as something is to be rendered, so that what renders is ready
-	// when connections are read.
+	// Start is called as soon as something is to be rendered. It starts the renderer, so that the
+	// renderer is ready when connections are read.
 	Start func()
-	// Prefetch is called before charts are rendered, and what it returns before NewPlan
-	// returns. It may read clusters ahead for the reports about a plan.
+	// Prefetch is called before charts are rendered. The function that it returns is called before
+	// NewPlan returns. Prefetch may read clusters in advance for the reports about a plan.
 	Prefetch func(ctx context.Context, write []target.Deployment) (wait func())
 }
 
@@ -57,24 +58,24 @@ type Facts struct {
 type Plan struct {
 	Change
 
-	// Counts are those of the change, with removals on clusters that cannot be reached.
+	// Counts are those of the change, including removals on clusters that cannot be reached.
 	Counts status.Changes
-	// Unreachable are clusters that have deployments to be removed and that neither the
-	// configuration nor state knows how to reach. Their deployments are not in Remove.
+	// Unreachable are clusters that have deployments to be removed and whose connection is neither
+	// in the configuration nor in state. Their deployments are not in Remove.
 	Unreachable []string
-	// Exceeded is why the change removes more than it may, nil if it does not. It is an
+	// Exceeded is why the change removes more than it may, nil if it does not. Exceeded is an
 	// *EmptyError, a *TooManyRemovalsError or a *RemovalLimitError.
 	Exceeded error
 	// Unconnected are errors of connections by cluster.
 	Unconnected map[string]error
 
-	// Renderings are those of deployments to be written. Nothing is rendered of a plan that
-	// cannot be carried out.
+	// Renderings are those of deployments to be written. If a plan cannot be carried out, nothing
+	// is rendered.
 	Renderings map[Key]release.Rendering
-	// Objects are the objects that deployments to be written are going to have, with a hash
-	// of each. Those of a deployment that is missing are known after the apply only.
+	// Objects are the objects that deployments to be written are going to have, with a hash of
+	// each. If a deployment is missing here, its objects are known only after the apply.
 	Objects map[Key]map[string]string
-	// Unknown are the reasons for that, with the deployments.
+	// Unknown are the reasons why objects or their hashes are not known, with the deployments.
 	Unknown status.Grouped
 	// Failures are deployments that cannot be rendered.
 	Failures []Failure
@@ -138,21 +139,21 @@ func connectionErrors(reach Reach, clusters []string) map[string]error {
 	return broken
 }
 
-// Change is what becomes of each deployment of a target.
+// Change is what happens to each deployment of a target.
 type Change struct {
 	Write  []target.Deployment
 	Remove []Key
 	// Keep are the deployments of state that stay as they are.
 	Keep map[Key]bool
-	// Added is how many of Write state does not know.
+	// Added is how many deployments of Write are not in state.
 	Added int
 
-	// Unchanged are the wanted deployments that are not written, and Held those of them
-	// that are not as wanted. Faults are those that can never be written.
+	// Unchanged are the wanted deployments that are not written. Held are those of them that are
+	// not as wanted, and removals that are held. Faults are those that can never be written.
 	Unchanged    []rollout.Step
 	Held, Faults []Failure
-	// Stages is the order in words, Needs the bundles that each bundle depends on, and
-	// External what deployments to be written depend on beyond the target.
+	// Stages describes the order. Needs are the bundles that each bundle depends on. External are
+	// dependencies of deployments to be written on bundles outside the target.
 	Stages   string
 	Needs    map[string][]string
 	External map[Key][]rollout.ExternalDependency
@@ -160,9 +161,9 @@ type Change struct {
 	prior map[Key]Record
 }
 
-// Compare keeps a deployment whose digest is as wanted and whose last operation came to an
-// end, unless all have to be looked at again. What the order of deployments holds stays as it
-// is, and is not begun, and so does what is broken.
+// Compare decides what happens to each deployment. It keeps a deployment whose digest is as wanted
+// and whose last operation was completed, unless remark is true. A deployment that the order holds
+// is not begun and stays as it is. A broken deployment stays as it is, too.
 func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.ExternalDependency{}, prior: prior}
 	steps, there := change.steps(desired, remark)
@@ -196,7 +197,7 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	return change.withRemovals(desired, there)
 }
 
-// withRemovals adds what is not wanted: its removal, or why that is held.
+// withRemovals adds the unwanted deployments: their removal, or why it is held.
 func (c Change) withRemovals(desired Desired, there map[Key]bool) Change {
 	removed := slices.DeleteFunc(slices.SortedFunc(maps.Keys(c.prior), Key.Compare), func(key Key) bool { return there[key] })
 	stays := map[Key]bool{}
@@ -215,14 +216,14 @@ func (c Change) withRemovals(desired Desired, there map[Key]bool) Change {
 	return c
 }
 
-// steps are the wanted deployments in the order of the configuration, and their keys.
+// steps returns the wanted deployments in the order of the configuration, and their keys.
 func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there map[Key]bool) {
 	there = map[Key]bool{}
 	for _, d := range desired.all(c.prior) {
 		key := KeyOf(d)
 		there[key] = true
 		if err := desired.brokenBy(key); err != nil {
-			// To a rollout and to what depends on it, it is as one that failed.
+			// For a rollout and for dependent deployments it is like one that failed.
 			steps = append(steps, rollout.Step{Deployment: d, State: string(status.ErrApplied), Change: true, Held: err})
 			continue
 		}
@@ -237,7 +238,7 @@ func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there
 	return steps, there
 }
 
-// Counts are the numbers of the summary.
+// Counts returns the numbers of the summary.
 func (c Change) Counts() status.Changes {
 	return status.Changes{Added: c.Added, Changed: len(c.Write) - c.Added, Removed: len(c.Remove), Kept: len(c.Keep), Held: len(c.Held)}
 }
@@ -254,7 +255,7 @@ func (c Change) Clusters() []string {
 	return slices.Sorted(maps.Keys(needed))
 }
 
-// Deploys returns the deployments that are there after an apply.
+// Deploys returns the deployments that exist after an apply.
 func (c Change) Deploys() map[Key]bool {
 	keys := maps.Clone(c.Keep)
 	for _, d := range c.Write {
@@ -297,10 +298,10 @@ func (c Change) WithoutUnreachable(reach Reach) (reachableOnly Change, clusters 
 	return c, slices.Sorted(maps.Keys(unreachable))
 }
 
-// UnexpectedlyHeld are the deployments among those held that a plan showed as to be written:
-// it was made without knowing what is there, as that of a replacement is. An error is the only
-// way to say that something else is true than was planned. showsOther reports whether the plan
-// shows a deployment with another digest.
+// UnexpectedlyHeld returns the held deployments that a plan showed as to be written. A plan of a
+// replacement can show that, because it is made without the records of the existing deployments.
+// Only an error can report a result that differs from the plan. showsOther reports whether the
+// plan shows a deployment with another digest.
 func (c Change) UnexpectedlyHeld(showsOther func(key Key, digest string) bool) []Failure {
 	return slices.DeleteFunc(slices.Clone(c.Held), func(f Failure) bool {
 		key := Key{Cluster: f.Cluster, Bundle: f.Bundle}
@@ -317,20 +318,21 @@ func (c Change) HeldKeys() map[Key]bool {
 	return held
 }
 
-// Shown is what a plan showed, and what an apply has to keep to.
+// Shown is what a plan showed, and what an apply has to do.
 type Shown struct {
-	// Relabel says that every release has to be looked at again.
+	// Relabel is that of Facts.
 	Relabel bool
-	// HoldsBroken says that a deployment which Writes does not report is held: the plan
-	// found that it cannot be rendered.
+	// HoldsBroken reports that deployments which Writes does not report are held: the plan found
+	// that they cannot be rendered.
 	HoldsBroken bool
 	Writes      func(Key) bool
-	// KnowsObjects says that the plan showed objects, and Objects are those it knew.
+	// KnowsObjects reports that the plan showed objects, and Objects are the objects that it
+	// showed.
 	KnowsObjects bool
 	Objects      map[Key]map[string]string
 }
 
-// Replan decides what an apply does, so that it is what the plan has shown.
+// Replan decides what an apply does, so that the apply does what the plan has shown.
 func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) Change {
 	change := Compare(desired, prior, shown.Relabel)
 	if shown.HoldsBroken {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// recordingCharts note what deployments are rendered with, by bundle.
+// recordingCharts note the capabilities that deployments are rendered with, by bundle.
 type recordingCharts struct {
 	charts
 
@@ -25,8 +25,8 @@ func (c recordingCharts) Render(ctx context.Context, d target.Deployment) (relea
 	return c.charts.Render(ctx, d)
 }
 
-// A plan renders what depends on a bundle with definitions for a cluster that can serve more, and
-// an apply renders it for what that bundle has made of the cluster.
+// A plan renders deployments that depend on a bundle with definitions for a cluster that can serve
+// more. An apply renders them for the cluster as it is after that bundle was written.
 func TestCapabilitiesAfterDefinitions(t *testing.T) {
 	t.Parallel()
 	served := target.Capabilities{Version: "v1.34.0"}
@@ -52,7 +52,7 @@ func TestCapabilitiesAfterDefinitions(t *testing.T) {
 	}
 	applied := map[string]*target.Capabilities{}
 	shown := deploy.Shown{KnowsObjects: true, Objects: map[deploy.Key]map[string]string{}}
-	for _, name := range []string{"crds", "operator", "app"} { // The plan does not know the objects of the others.
+	for _, name := range []string{"crds", "operator", "app"} { // The plan has no objects of the others.
 		shown.Objects[key("a", name)] = map[string]string{}
 	}
 	for _, d := range deploy.Replan(wanted(), nil, shown, rendered).Write {

@@ -34,8 +34,8 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 	}
 }
 
-// kept is what a plan keeps of a rendering. Documents of many clusters are mostly alike, and
-// each is kept once, in same.
+// kept returns the part of a rendering that a plan keeps. Documents of many clusters are mostly
+// alike. Each is kept once, in same.
 func kept(rendering release.Rendering, documents bool, same map[string]string) release.Rendering {
 	if !documents {
 		rendering.Documents = nil
@@ -51,7 +51,7 @@ func kept(rendering release.Rendering, documents bool, same map[string]string) r
 	return rendering
 }
 
-// allKnown reports whether a plan knows the content of all objects of a deployment.
+// allKnown reports whether a plan has the content of all objects of a deployment.
 func allKnown(objects map[string]string) bool {
 	for _, hash := range objects {
 		if hash == "" {
@@ -61,10 +61,9 @@ func allKnown(objects map[string]string) bool {
 	return objects != nil
 }
 
-// objectsOf are the objects that a deployment is going to have, nil if that is not known. The
-// hash of an object is "" if only its name is known. What
-// is only looked at again keeps the objects that it has, and those may be from a time when its
-// cluster could do other things.
+// objectsOf returns the objects that a deployment is going to have, nil if they are not known. The
+// hash of an object is "" if only its name is known. A deployment that is written only because of
+// Relabel keeps its objects. They may have been rendered when its cluster had other capabilities.
 func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts Facts) map[string]string {
 	record := p.prior[KeyOf(d)]
 	stays := !factsOf(d, p.prior).NeedsWrite()
@@ -82,8 +81,8 @@ func asksCluster(charts Charts, d target.Deployment) bool {
 	return asks || err != nil
 }
 
-// unknownBecause says why the objects of a deployment are known after an apply only. needed is
-// the bundle that can change what the cluster can do, "" for none.
+// unknownBecause returns why the objects of a deployment are known only after an apply. needed is
+// the bundle that can change the capabilities of the cluster, "" for none.
 func unknownBecause(d target.Deployment, rendering release.Rendering, needed string) string {
 	switch {
 	case !rendering.AsksCluster:
@@ -96,9 +95,9 @@ func unknownBecause(d target.Deployment, rendering release.Rendering, needed str
 	return rendering.Irreproducible + ", and the capabilities of the cluster have not been read yet"
 }
 
-// growAfterKinds lets the clusters of deployments to be written serve more API versions, where a
-// bundle that they depend on is written as well and can define some. It returns that bundle by
-// deployment.
+// growAfterKinds marks capabilities of clusters as possibly growing. It does so for deployments to
+// be written that depend on a bundle which is written as well and can define kinds. It returns
+// that bundle by deployment.
 func (c Change) growAfterKinds(charts Charts) map[Key]string {
 	return c.afterKinds(charts, func(known target.Capabilities) *target.Capabilities {
 		known.MayGrow = true
@@ -106,15 +105,15 @@ func (c Change) growAfterKinds(charts Charts) map[Key]string {
 	})
 }
 
-// UnpinAfterKinds releases the same deployments from what their clusters could do before: they
-// are rendered for what that bundle has made of the cluster. What the plan knew of them is true
-// for both.
+// UnpinAfterKinds removes the capabilities that were read before from the same deployments. They
+// are rendered with the capabilities that their cluster has after that bundle is written. The
+// objects that the plan showed for them are the same with both.
 func (c Change) UnpinAfterKinds(charts Charts) {
 	c.afterKinds(charts, func(target.Capabilities) *target.Capabilities { return nil })
 }
 
-// afterKinds changes the capabilities of deployments to be written that depend on a bundle which
-// is written as well and can change what their cluster serves.
+// afterKinds changes the capabilities of deployments to be written, if a bundle that they depend
+// on can change them. That bundle must be written as well. afterKinds returns it by deployment.
 func (c Change) afterKinds(charts Charts, change func(target.Capabilities) *target.Capabilities) map[Key]string {
 	written := map[Key]target.Deployment{}
 	for _, d := range c.Write {
@@ -140,10 +139,10 @@ func (c Change) afterKinds(charts Charts, change func(target.Capabilities) *targ
 	return needs
 }
 
-// UnpinUnplanned releases deployments to be written whose objects the plan has left unknown:
-// they are rendered for their cluster as it is when they are written. Those of which it knew
-// the names of all objects are rendered for the cluster of the plan: the hashes that it knew
-// are true for that.
+// UnpinUnplanned removes the capabilities from deployments to be written whose objects the plan
+// has left unknown. They are rendered for their cluster as it is when they are written. If the
+// plan had the names of all objects of a deployment, the deployment is rendered for the cluster of
+// the plan: the hashes in the plan are those for that cluster.
 func (c Change) UnpinUnplanned(planned map[Key]map[string]string) {
 	for i, d := range c.Write {
 		if _, known := planned[KeyOf(d)]; !known && (d.Capabilities == nil || !d.Capabilities.Fixed) {
@@ -152,7 +151,7 @@ func (c Change) UnpinUnplanned(planned map[Key]map[string]string) {
 	}
 }
 
-// deploysAfter are the bundles that a bundle depends on, through others as well, sorted.
+// deploysAfter returns the bundles that a bundle depends on, directly or through others, sorted.
 func deploysAfter(needs map[string][]string, bundle string) []string {
 	found := map[string]bool{}
 	var follow func(string)
@@ -168,9 +167,9 @@ func deploysAfter(needs map[string][]string, bundle string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Wants are the objects that the deployments of a change are going to have where one can move
-// to another bundle. A plan has rendered them. What can be rendered in another way, or not
-// before it is deployed, is left out.
+// Wants returns the objects that deployments of a change are going to have, on clusters where
+// objects can move to another bundle. The plan has rendered these deployments. A deployment with
+// more than one possible rendering, or with none before it is deployed, is left out.
 func (c Change) Wants(ctx context.Context, charts Charts) map[Key]map[string]string {
 	wants := map[Key]map[string]string{}
 	mayMove := c.moveCandidates(nil).mayMove()
@@ -186,7 +185,7 @@ func (c Change) Wants(ctx context.Context, charts Charts) map[Key]map[string]str
 	return wants
 }
 
-// plannedMoves are the moves of a plan, by cluster.
+// plannedMoves returns the moves of a plan, by cluster.
 func (p *Plan) plannedMoves() map[string]release.Moves {
 	wants, mayMove := map[Key]map[string]string{}, p.moveCandidates(nil).mayMove()
 	for key, rendering := range p.Renderings {
@@ -201,9 +200,9 @@ func (c Change) moveCandidates(wants map[Key]map[string]string) moveCandidates {
 	return moveCandidates{Write: c.Write, Remove: c.Remove, Keep: slices.Collect(maps.Keys(c.Keep)), Prior: c.prior, Wants: wants}
 }
 
-// Unplanned finds deployments whose objects are not those the plan showed. It takes a chart
-// whose output changes in a way that was not foreseen; the state then says what is there, and
-// this error says why.
+// Unplanned finds deployments whose objects are not those that the plan showed. That happens only
+// for a chart whose output changes in an unexpected way. Then the state shows the existing
+// objects, and this error reports the reason.
 func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 	failed := map[Key]bool{}
 	for _, failure := range o.Failures {

@@ -71,8 +71,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What a plan showed as to be written and is held is an error; what it showed as staying, or
-// not at all, is not.
+// A held deployment is an error if the plan showed it as to be written. It is no error if the plan
+// showed it as staying, or did not show it.
 func TestUnexpectedlyHeld(t *testing.T) {
 	t.Parallel()
 	prior := map[deploy.Key]deploy.Record{
@@ -97,7 +97,7 @@ func TestUnexpectedlyHeld(t *testing.T) {
 	}
 }
 
-// charts render what the tests say, by bundle.
+// charts return the renderings of a test, by bundle.
 type charts struct {
 	renderings map[string]release.Rendering
 	errs       map[string]error
@@ -112,7 +112,8 @@ func (c charts) Render(_ context.Context, d target.Deployment) (release.Renderin
 func (c charts) AsksCluster(d target.Deployment) (bool, error) { return c.asks[d.Bundle.Name], nil }
 func (c charts) BringsKinds(d target.Deployment) (bool, error) { return c.brings[d.Bundle.Name], nil }
 
-// reach knows every cluster but those in gone; the connections of broken have an error.
+// reach has every cluster except the one in gone. The connection of the cluster in broken has an
+// error.
 type reach struct{ gone, broken string }
 
 func (r reach) Has(cluster string) bool { return cluster != r.gone }

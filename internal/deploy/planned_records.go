@@ -6,23 +6,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// PlannedRecord is the record of a deployment after an apply that succeeds, as far as a plan
-// knows it.
+// PlannedRecord is the record of a deployment after an apply that succeeds, as far as it is known
+// during the plan.
 type PlannedRecord struct {
 	Record
 
-	// IsWritten reports that the apply writes the release, so that Known is known after it.
+	// IsWritten reports that the apply writes the release, so that Record.Known is known only
+	// after the apply.
 	IsWritten bool
-	// DigestUnknown reports that the digest is known after the apply, NamesUnknown that the
-	// names of the objects are, and ReadinessUnknown that the state is: the apply does not wait.
+	// DigestUnknown reports that the digest is known only after the apply. NamesUnknown reports
+	// this for the names of the objects, and ReadinessUnknown for the state, because the apply
+	// does not wait.
 	DigestUnknown, NamesUnknown, ReadinessUnknown bool
-	// NamesAskCluster reports that another look at the cluster can tell the names.
+	// NamesAskCluster reports that reading the cluster again can show the names.
 	NamesAskCluster bool
 }
 
-// Records returns the records that an apply leaves if it succeeds. A deployment that is kept has
-// its record of before. One that the apply waits for is ready. One that is only adopted or
-// labelled again has its state of before.
+// Records returns the records that an apply leaves if it succeeds. A kept deployment has its
+// record from before. A deployment that the apply waits for is ready. A deployment that is only
+// adopted or labelled again has its state from before.
 func (p *Plan) Records() map[Key]PlannedRecord {
 	records := make(map[Key]PlannedRecord, len(p.Keep)+len(p.Write))
 	for key := range p.Keep {
@@ -53,6 +55,6 @@ func (p *Plan) writtenRecord(d target.Deployment) PlannedRecord {
 	return planned
 }
 
-// waitsFor reports whether the write of a deployment waits until its objects are ready, given
-// whether the target waits. What is atomic always does.
+// waitsFor reports whether the write of a deployment waits until its objects are ready. wait is
+// the setting of the target. A write of an atomic deployment always waits.
 func waitsFor(d target.Deployment, wait bool) bool { return wait || d.HelmOptions().Atomic }

@@ -14,8 +14,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What the plan shows as ready is ready after the apply, or a failure. A look after the write
-// does not change it. Of what the plan does not know, that look decides.
+// A deployment that the plan shows as ready is ready after the apply, or a failure. The inspection
+// after the write does not change its state. If the state is not known in the plan, that
+// inspection decides.
 func TestApplyKeepsThePlannedState(t *testing.T) {
 	t.Parallel()
 	slow := release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}
@@ -76,7 +77,7 @@ func TestApplyKeepsThePlannedState(t *testing.T) {
 	}
 }
 
-// A plan knows the record that a successful apply leaves.
+// A plan has the record that a successful apply leaves.
 func TestPlannedRecords(t *testing.T) {
 	t.Parallel()
 	atomic := deployment("c1", "web", "v1-new")

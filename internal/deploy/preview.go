@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// previewTimeout is how long a plan waits for clusters to tell what is in the way. A
-	// plan is right without the answer; it only warns less.
+	// previewTimeout is how long a plan waits for the responses of clusters about conflicts. A
+	// plan without the responses is still right; it only warns less.
 	previewTimeout = 3 * time.Second
-	// compareTimeout is how long it waits for one cluster to tell what it has.
+	// compareTimeout is how long a plan waits for one cluster to return its current objects.
 	compareTimeout = 10 * time.Second
 )
 
@@ -33,51 +33,51 @@ type PreviewedCluster interface {
 
 // ObjectReader reads what a plan is compared with.
 type ObjectReader interface {
-	// Deployed reads what releases are made of from their records, in their order. Its
-	// error means that none was read.
+	// Deployed reads the contents of releases from their records, in their order. An error means
+	// that no record was read.
 	Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error)
-	// ExistingObjects finds objects that others have and that releases are to have.
+	// ExistingObjects finds objects that releases are to have and that belong to others.
 	ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error)
 	// Definitions compares the custom resource definitions below crds/ of a chart with
 	// those of the cluster.
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
 }
 
-// UpgradeCharts renders deployments as upgrades of the releases that they have.
+// UpgradeCharts renders deployments as upgrades of their releases.
 type UpgradeCharts interface {
 	// LooksUp reports whether a chart could look up objects of its cluster.
 	LooksUp(d target.Deployment) (bool, error)
-	// Upgrade renders a deployment as a revision of its release. What templates look up is
-	// found among the objects of the release only.
+	// Upgrade renders a deployment as a revision of its release. Lookups in templates find only
+	// the objects of the release.
 	Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (release.Rendering, error)
 }
 
-// Preview reports what a plan meets on clusters. Nothing of a plan depends on it, and none of
-// its methods fails: what cannot be read is left out, or reported as not compared.
+// Preview reports conflicts and changes of a plan on clusters. No part of a plan depends on the
+// reports, and none of the methods fails: what cannot be read is left out, or reported as not
+// compared.
 type Preview struct {
-	// Connect finds a cluster by its name. It dials nothing.
+	// Connect finds a cluster by its name. It opens no connection.
 	Connect func(cluster string) (PreviewedCluster, error)
-	// Connectable reports whether a cluster can be expected to answer.
+	// Connectable reports whether a cluster is expected to respond.
 	Connectable func(cluster string) bool
 	Engine      *Engine
 	Charts      UpgradeCharts
 	// Snapshots are shared by all plans of a process.
 	Snapshots   *SnapshotCache
 	Parallelism int
-	// Owner is that of the provider. While it is not known, no cluster is asked whose
-	// releases count.
+	// Owner is that of the provider. While the owner is not known, only Diff reads clusters.
 	Owner        string
 	OwnerUnknown bool
 	// KnowsInstance reports whether a state of this process has had the id of a target.
 	KnowsInstance func(instance string) bool
 }
 
-// readsClusterOf reports whether a plan looks at the cluster of a deployment that changes.
+// readsClusterOf reports whether a plan reads the cluster of a deployment that changes.
 func (p *Preview) readsClusterOf(d target.Deployment) bool {
 	return !d.Paused && !p.OwnerUnknown && p.Connectable(d.Cluster)
 }
 
-// Snapshot lists the releases of a cluster. All plans of a process share the answer.
+// Snapshot lists the releases of a cluster. All plans of a process share the result.
 func (p *Preview) Snapshot(ctx context.Context, name string) (PreviewedCluster, release.Snapshot, error) {
 	cluster, err := p.Connect(name)
 	if err != nil {
@@ -87,8 +87,9 @@ func (p *Preview) Snapshot(ctx context.Context, name string) (PreviewedCluster, 
 	return cluster, snapshot, err
 }
 
-// Prefetch begins to list the releases of the clusters that get a new release, while charts
-// are rendered. Who wants one of these lists then waits for it, and wait for all of them.
+// Prefetch begins to list the releases of the clusters that get a new release, while charts are
+// rendered. A later call of Snapshot waits for the same list. wait returns when all lists have
+// been read.
 func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior map[Key]Record) (wait func()) {
 	clusters := map[string]bool{}
 	for _, d := range write {
@@ -105,7 +106,7 @@ func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior
 				return
 			}
 			defer slots.Release(1)
-			_, _, _ = p.Snapshot(ctx, cluster) // Who needs it is given the error.
+			_, _, _ = p.Snapshot(ctx, cluster) // The caller that needs the snapshot gets the error.
 		}))
 	}
 	return func() {
@@ -129,7 +130,7 @@ func forEachCluster[T any](p *Preview, of map[string]T, do func(cluster string, 
 			return nil
 		})
 	}
-	_ = reading.Wait() // Nobody fails.
+	_ = reading.Wait() // No function returns an error.
 }
 
 // isNew reports whether a deployment gets a release that it did not have.
@@ -137,10 +138,10 @@ func isNew(d target.Deployment, prior Record) bool {
 	return !prior.isAt(d) || prior.Digest == ""
 }
 
-// ownMark is the mark of a deployment that a plan compares with what is on its cluster. The
-// target that a plan creates has no id yet. A release of its owner and name is its own if
-// this process has had the id of that release in a state: then the target is replaced, and
-// the create takes what the delete leaves.
+// ownMark returns the mark of a deployment that a plan compares with the release on its cluster. A
+// target that a plan creates has no id yet. A release of its owner and name is its own if a state
+// of this process has had the id of that release. Then the plan replaces the target, and the
+// create takes over what the delete leaves.
 func (p *Preview) ownMark(identity TargetIdentity, key Key, digest string, known release.Known, observed *release.Observed) release.Mark {
 	if observed != nil && p.isReplaced(identity, known, *observed) {
 		known.Instance = observed.Mark.Instance
@@ -148,7 +149,7 @@ func (p *Preview) ownMark(identity TargetIdentity, key Key, digest string, known
 	return identity.Mark(key.Bundle, digest, known)
 }
 
-// isReplaced reports whether a release is of the target that the plan replaces.
+// isReplaced reports whether a release belongs to the target that the plan replaces.
 func (p *Preview) isReplaced(identity TargetIdentity, known release.Known, observed release.Observed) bool {
 	return identity.Instance == "" && p.KnowsInstance(observed.Mark.Instance) && identity.ownership(observed, known) == release.SameName
 }

@@ -28,8 +28,8 @@ type definitionPreview struct {
 }
 
 // Definitions reports which definitions below crds/ of charts an apply creates, replaces and
-// leaves as they are. Only charts that have some and are about to be deployed make a request:
-// one for each definition.
+// leaves as they are. It sends one request for each definition of the charts that are about to be
+// deployed.
 func (p *Preview) Definitions(ctx context.Context, plan *Plan) DefinitionReport {
 	wanted := map[string]target.Deployment{}
 	for _, d := range plan.Write {

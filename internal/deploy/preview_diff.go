@@ -16,33 +16,32 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// DiffMode says what a plan shows of changes in rendered objects.
+// DiffMode is what a plan shows of changes in rendered objects.
 type DiffMode string
 
 // The modes.
 const (
 	// DiffSummary shows nothing.
 	DiffSummary DiffMode = "summary"
-	// DiffAuto shows what changes inside of objects, without texts that came from a Terraform
-	// configuration.
+	// DiffAuto shows what changes inside objects, without texts from a Terraform configuration.
 	DiffAuto DiffMode = "auto"
 	// DiffRendered shows everything but Secrets.
 	DiffRendered DiffMode = "rendered"
 )
 
-// compares reports whether a deployment is compared. A first install has nothing to compare
-// with, and the objects of a plan show what is added and removed.
+// compares reports whether a deployment is compared. For a first install there is nothing to
+// compare, and the objects of a plan show what is added and removed.
 func (m DiffMode) compares(prior map[Key]Record, key Key) bool {
 	_, had := prior[key]
 	return m == DiffRendered || m == DiffAuto && had
 }
 
-// DiffReport is what a plan changes of rendered objects.
+// DiffReport is what a plan changes in rendered objects.
 type DiffReport struct {
 	Mode  DiffMode
 	Diffs []diff.DeploymentDiff
-	// NotCompared are the reasons why deployments cannot be compared, with their keys. In
-	// DiffAuto these are clusters, and only failed requests are reasons.
+	// NotCompared are the reasons why deployments cannot be compared, with their keys. In DiffAuto
+	// the keys are clusters, and the only reasons are failed requests.
 	NotCompared status.Grouped
 }
 
@@ -56,9 +55,9 @@ type diffPreview struct {
 
 	mu     sync.Mutex
 	report DiffReport
-	// expected says that a release could not be read on a cluster that responds.
+	// expected reports that a release could not be read on a cluster that responds.
 	expected bool
-	// compared are the changes of objects by what was compared.
+	// compared caches changes of objects, by the hash of the compared sides.
 	compared map[[sha256.Size]byte][]diff.ObjectChange
 }
 
@@ -67,15 +66,15 @@ type comparedChange struct {
 	key       Key
 	wanted    *target.Deployment
 	rendering release.Rendering
-	// moves say which of its objects move from one bundle to another.
+	// moves are notes about objects of the deployment that move from one bundle to another.
 	moves []string
-	// looksUp says that the rendering has looked up objects of the release.
+	// looksUp reports that the templates looked up objects of the release during the rendering.
 	looksUp bool
 }
 
-// Diff compares what changes with what is deployed, by the release records of the clusters.
-// Each cluster that something to be compared changes on is asked once for the list of its
-// releases, and for those records.
+// Diff compares the changes of a plan with the deployed releases, as their records on the clusters
+// show them. Each cluster with a deployment to compare gets one request for the list of its
+// releases, and one for those records.
 func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffReport {
 	byCluster := map[string][]comparedChange{}
 	for i, d := range plan.Write {
@@ -109,7 +108,7 @@ func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffR
 	return c.report
 }
 
-// RemovalPlan is the plan of a target that is destroyed.
+// RemovalPlan returns the plan of a target that is destroyed.
 func RemovalPlan(prior map[Key]Record) *Plan {
 	return &Plan{Change: Change{Remove: slices.Collect(maps.Keys(prior)), prior: prior}}
 }
@@ -139,7 +138,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 	}
 }
 
-// read reads the records of the releases that changes begin with, by release.Key.
+// read reads the records of the releases that changes start from, by release.Key.
 func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
 	var wanted []release.Observed
 	for _, change := range changes {
@@ -161,8 +160,8 @@ func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapsh
 	return read
 }
 
-// deployed is the release that a change begins with, nil if there is none: under its former
-// name for one that moves.
+// deployed returns the release that a change starts from, nil if there is none. For a release that
+// moves it is the one under the former name.
 func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange) *release.Observed {
 	var places [][2]string
 	if prior, had := c.prior[change.key]; had {
@@ -179,7 +178,7 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 	return nil
 }
 
-// withoutRelease is for what is not on its cluster.
+// withoutRelease reports a change whose release is not on its cluster.
 func (c *diffPreview) withoutRelease(change comparedChange) {
 	switch {
 	case c.PreviewRequest.Diff == DiffAuto: // All of its objects are added.
@@ -192,8 +191,8 @@ func (c *diffPreview) withoutRelease(change comparedChange) {
 	}
 }
 
-// withoutCluster is for a cluster that does not tell what it has: what the state knows is
-// enough to name what is removed and what is added.
+// withoutCluster reports a change on a cluster that could not be read. The state is enough to name
+// the removed and the added objects.
 func (c *diffPreview) withoutCluster(change comparedChange, err error) {
 	prior, had := c.prior[change.key]
 	switch {
@@ -216,7 +215,7 @@ func removedObjects(objects map[string]string) []diff.ObjectChange {
 	return alterations
 }
 
-// compare sets what is wanted against what a record has.
+// compare compares a change with the record of its release.
 func (c *diffPreview) compare(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
 	switch {
 	case read.Err != nil:
@@ -246,10 +245,10 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, read)})
 }
 
-// withLookups is the rendering of a change where templates find the objects of the release. A
-// chart that looks for the password that it has made would make another one without it. Where
-// that fails, or still differs from one time to the next, the rendering stays as it is planned
-// to be.
+// withLookups returns the rendering of a change in which templates find the objects of the
+// release. A chart that looks up the password it has generated would generate another one without
+// this. If that rendering fails, the planned one is returned. ok reports that templates found the
+// objects and that the rendering no longer varies.
 func (c *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
 	planned := change.rendering
 	if planned.Irreproducible == "" || planned.AsksCluster || change.wanted.LacksContent() {
@@ -274,8 +273,8 @@ type sides struct {
 	texts         diff.HCLSides
 }
 
-// textsOf are the texts of a change that came from a Terraform configuration. Those of the
-// former revision are not known from state, which an apply that failed has changed.
+// textsOf returns the texts of a change that are from a Terraform configuration. For the former
+// revision they cannot be taken from state, because a failed apply may have changed the state.
 func textsOf(wanted target.Deployment, observed release.Observed, read release.Deployed) diff.HCLSides {
 	found := diff.HCLSides{Before: diff.HCLText{All: true}, After: wanted.HCLText()}
 	if !observed.Current() {
@@ -290,7 +289,7 @@ func textsOf(wanted target.Deployment, observed release.Observed, read release.D
 	return found
 }
 
-// removalNotes say what becomes of a release beside its removal.
+// removalNotes returns notes about a removal, such as why a release is not removed.
 func (c *diffPreview) removalNotes(change comparedChange, observed release.Observed) []string {
 	known := c.prior[change.key].Known
 	own := c.Identity.Mark(change.key.Bundle, known.Digest, known)
@@ -313,7 +312,7 @@ func (c *diffPreview) isRefused(change comparedChange, observed release.Observed
 	return err != nil
 }
 
-// addLimitations says what a comparison cannot show, or not in the usual way.
+// addLimitations notes what a comparison cannot show, or not in the usual way.
 func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, ownership release.Ownership) {
 	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
 		preview.Listed = true
@@ -325,7 +324,7 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 	switch {
 	case !ownership.IsByTarget():
-		// What made it may have had values that nobody here knows.
+		// The other owner may have used values that this provider does not have.
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: another owner created the release")
 	case !observed.Mark.UninstallPolicy.OwnValues:
@@ -337,7 +336,7 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 }
 
-// notes say how far a rendering can be relied on.
+// notes returns notes on how reliable a rendering is.
 func (c comparedChange) notes() []string {
 	if c.looksUp {
 		return []string{"templates that look up objects find those of the release here"}
@@ -348,8 +347,8 @@ func (c comparedChange) notes() []string {
 	return []string{"this is one of several possible results: " + c.rendering.Irreproducible}
 }
 
-// isNotRendered reports that nothing could be rendered without the cluster. That is not the
-// same as nothing: a chart can render no object at all.
+// isNotRendered reports that nothing could be rendered without the cluster. That differs from an
+// empty rendering: a chart can render no object at all.
 func (c comparedChange) isNotRendered() bool {
 	return c.wanted != nil && c.rendering.Documents == nil && c.rendering.Irreproducible != ""
 }
@@ -357,7 +356,7 @@ func (c comparedChange) isNotRendered() bool {
 func (c *diffPreview) add(change comparedChange, preview diff.Preview, of sides) {
 	isAuto := c.PreviewRequest.Diff == DiffAuto
 	if isAuto && preview.Listed {
-		return // The objects of the plan show as much.
+		return // The objects of the plan show the same.
 	}
 	alterations, err := c.changesOf(of)
 	if err != nil {
@@ -368,8 +367,8 @@ func (c *diffPreview) add(change comparedChange, preview diff.Preview, of sides)
 	c.addObjectChanges(change, preview, alterations)
 }
 
-// changesOf compares the objects of a deployment. Those of many clusters are mostly alike, and
-// are compared once.
+// changesOf compares the objects of a deployment. The objects of many clusters are mostly alike
+// and are compared once.
 func (c *diffPreview) changesOf(of sides) ([]diff.ObjectChange, error) {
 	key := of.key()
 	c.mu.Lock()
@@ -393,7 +392,7 @@ func (c *diffPreview) changesOf(of sides) ([]diff.ObjectChange, error) {
 	return found, err
 }
 
-// key is equal for equal sides.
+// key returns equal keys for equal sides.
 func (s sides) key() (key [sha256.Size]byte) {
 	sum := sha256.New()
 	for _, documents := range [][]diff.Document{s.before, s.after} {
@@ -422,7 +421,7 @@ func (c *diffPreview) addObjectChanges(change comparedChange, preview diff.Previ
 	c.report.Diffs = append(c.report.Diffs, diff)
 }
 
-// expect notes that a diff could be expected and that there is none.
+// expect notes that a diff was expected and is missing.
 func (c *diffPreview) expect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -440,7 +439,8 @@ func (c *diffPreview) notRead(change comparedChange, err error) {
 	c.report.NotCompared.Add(status.ShortCause(err), concerns)
 }
 
-// notCompared reports another reason. Other parts of a plan report it as well.
+// notCompared reports a reason other than a failed request. Other parts of a plan report that
+// reason as well.
 func (c *diffPreview) notCompared(change comparedChange, cause string) {
 	if c.PreviewRequest.Diff == DiffAuto {
 		return
@@ -450,7 +450,7 @@ func (c *diffPreview) notCompared(change comparedChange, cause string) {
 	c.report.NotCompared.Add(cause, change.key.String())
 }
 
-// moveNotes say of a deployment which of its objects come from another bundle or go to one.
+// moveNotes returns notes about objects of a deployment that move from or to another bundle.
 func moveNotes(key Key, moves map[string]release.Moves) []string {
 	var remarks []string
 	leaving := moves[key.Cluster].Leaving

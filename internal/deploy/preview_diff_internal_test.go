@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What a former revision had of a configuration is known from its record only, and only of a
-// revision that this provider wrote.
+// The texts of a configuration in a former revision are known only from its record, and only if
+// this provider wrote that revision.
 func TestTextsOf(t *testing.T) {
 	t.Parallel()
 	wanted := target.Deployment{
@@ -85,7 +85,7 @@ func TestChangesOf(t *testing.T) {
 	}
 }
 
-// Only what a release is known of is compared without being asked to.
+// By default, only deployments that are in state are compared.
 func TestCompares(t *testing.T) {
 	t.Parallel()
 	known, added := Key{Cluster: "a", Bundle: "known"}, Key{Cluster: "a", Bundle: "added"}

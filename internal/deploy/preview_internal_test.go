@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A cluster is asked for objects that its deployment did not have. Where the state does
-// not show objects (plan_objects = false), a change alone is no reason to ask.
+// A cluster is read for objects that its deployment did not have. If the state does not show
+// objects (plan_objects = false), a change alone does not cause a request.
 func TestNewObjects(t *testing.T) {
 	t.Parallel()
 	d := target.Deployment{Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}, Release: "web", Namespace: "ns", Digest: "v1-b"}
@@ -44,8 +44,8 @@ func TestNewObjects(t *testing.T) {
 	}
 }
 
-// A plan tells its own releases from those of a target with the same owner and name that no
-// state of this process has had.
+// A plan distinguishes its own releases from those of another target with the same owner and name.
+// The id of that target was in no state of this process.
 func TestOwnershipOfAReplacement(t *testing.T) {
 	t.Parallel()
 	const owner, name = "o", "all"

@@ -11,13 +11,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// MissingValues returns the objects named in helm.valuesFrom that are not on the clusters of
-// deployments to be written, with the keys of those deployments, sorted. A refresh has looked
-// at most of them; known is what it found. The others are looked at now.
+// MissingValues returns the objects in helm.valuesFrom that do not exist on the clusters of
+// deployments to be written. It returns them with the sorted keys of those deployments. A refresh
+// has read most of these objects; known is its result. The others are read now.
 func (p *Preview) MissingValues(ctx context.Context, plan *Plan, known map[string]Versions) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
-	found := p.Engine.Versions(ctx, p.unseenValues(plan.Write, known)) // Without any nobody is asked.
+	found := p.Engine.Versions(ctx, p.unseenValues(plan.Write, known)) // Without such objects no request is sent.
 	missing := map[string][]string{}
 	for _, d := range plan.Write {
 		for _, reference := range d.References() {
@@ -36,7 +36,7 @@ func (p *Preview) MissingValues(ctx context.Context, plan *Plan, known map[strin
 	return missing
 }
 
-// unseenValues are the objects that no refresh has looked at, by cluster.
+// unseenValues returns the objects that no refresh has read, by cluster.
 func (p *Preview) unseenValues(write []target.Deployment, known map[string]Versions) map[string][]target.Reference {
 	unseen := map[string][]target.Reference{}
 	for _, d := range write {
@@ -50,9 +50,9 @@ func (p *Preview) unseenValues(write []target.Deployment, known map[string]Versi
 	return unseen
 }
 
-// MissingDependencies returns deployments to be written that depend on bundles which this
-// target does not deploy and which are not there. mayDeploy reports whether another target
-// of the plan deploys a bundle. Only a cluster that answers can be found to lack something.
+// MissingDependencies returns deployments to be written whose dependencies are missing: this
+// target does not deploy them, and they are not on the cluster. mayDeploy reports whether another
+// target of the plan deploys a bundle. Only on a cluster that responds can a bundle be missing.
 func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles []*bundle.Bundle, mayDeploy func(Key) bool) []Failure {
 	missing, clusters := map[Key][]rollout.ExternalDependency{}, map[string]bool{}
 	for key, external := range plan.External {
@@ -84,8 +84,8 @@ func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles [
 	return failures
 }
 
-// UnwantedOrphans returns the releases that the state does not know and that no deployment is
-// to have. One that is wanted is taken up by the apply.
+// UnwantedOrphans returns the orphans that no deployment is to have. The apply adopts the wanted
+// ones.
 func UnwantedOrphans(orphans []Orphan, wanted []target.Deployment) []Orphan {
 	isWanted := map[string]bool{}
 	for _, d := range wanted {

@@ -11,14 +11,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// OwnershipReport is what the deployments of a plan meet on their clusters that belongs to
-// others, a line for each release or object, sorted.
+// OwnershipReport lists releases and objects of other owners that conflict with the deployments of
+// a plan. It has a line for each release or object, sorted.
 type OwnershipReport struct {
-	// Taken is taken over with consent, Adopted by the adoption key. Refused makes its
-	// deployment fail, Existing keeps a create from being begun, and Moved is what another
-	// target has to remove first.
+	// Taken is taken over with consent, Adopted because of the adoption key. Refused makes its
+	// deployment fail. Existing prevents a create. Moved has to be removed first by another
+	// target.
 	Taken, Adopted, Refused, Existing, Moved []string
-	// Agents are the clusters on which an agent of Fleet runs, if releases are taken from it.
+	// Agents are the clusters on which an agent of Fleet runs, if releases are taken over from
+	// Fleet.
 	Agents []string
 }
 
@@ -39,15 +40,15 @@ func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
 	*to = append(*to, fmt.Sprintf(format, args...))
 }
 
-// Ownership reports what an apply takes over from others, and what it will be refused. take
-// says that take_ownership is set. Only clusters that get something new are asked, with one
-// list of their releases for all targets of the plan, and one of each kind that is to be
-// added.
+// Ownership reports what an apply takes over from others, and what will be refused. take is the
+// setting take_ownership. Only clusters that get a new release or object are read. All targets of
+// the plan share one list of the releases of a cluster. Each kind that is to be added takes one
+// more list.
 func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) OwnershipReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
 		if plan.prior[KeyOf(d)].Known.Engine {
-			continue // Its agent lets go of the release first.
+			continue // The agent of that Fleet releases it first.
 		}
 		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
@@ -68,8 +69,8 @@ func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take b
 	return found.report
 }
 
-// newObjects are the objects that a deployment is to get and did not have, as far as the state
-// shows: with plan_objects = false it does for a new release only.
+// newObjects returns the objects that a deployment is to get and did not have, as far as the state
+// shows them. With plan_objects = false, the state shows them only for a new release.
 func newObjects(d target.Deployment, prior Record, rendering release.Rendering) []diff.Object {
 	if isNew(d, prior) {
 		return rendering.Objects
@@ -83,7 +84,7 @@ func newObjects(d target.Deployment, prior Record, rendering release.Rendering) 
 	})
 }
 
-// onCluster looks at one cluster. One that does not answer is not reported here.
+// onCluster reads one cluster. A cluster that does not respond is not reported here.
 func (o *ownershipPreview) onCluster(ctx context.Context, name string, deployments []target.Deployment) {
 	cluster, snapshot, err := o.Snapshot(ctx, name)
 	if err != nil {
@@ -108,9 +109,8 @@ func (o *ownershipPreview) onCluster(ctx context.Context, name string, deploymen
 	}
 }
 
-// releases notes what becomes of the releases that are there. It returns the objects that the
-// deployments are to get, the deployments by release, and whether a release is taken from
-// Fleet.
+// releases notes what happens to the existing releases. It returns the objects that the
+// deployments are to get, the deployments by release, and whether a release is taken from Fleet.
 func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, snapshot release.Snapshot, deployments []target.Deployment) (wanted []release.Wanted, byRelease map[string]target.Deployment, fromFleet bool) {
 	byRelease = map[string]target.Deployment{}
 	for _, d := range deployments {
@@ -122,7 +122,7 @@ func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, s
 			isFleets := o.release(ctx, cluster, d, own, *observed)
 			fromFleet = fromFleet || isFleets
 			if own.Ownership(*observed) != release.Self {
-				continue // Its objects come with it.
+				continue // Its objects are taken over with it.
 			}
 		}
 		former := ""
@@ -137,8 +137,8 @@ func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, s
 	return wanted, byRelease, fromFleet
 }
 
-// object notes an object that somebody else has. One that moves from another bundle is
-// reported as that.
+// object notes an object that another owner has. It does not report an object that moves from
+// another bundle.
 func (o *ownershipPreview) object(d target.Deployment, occupied release.ExistingObject) {
 	if slices.Contains(o.plan.Moves[d.Cluster].Arriving[d.Bundle.Name][occupied.Object.Key()], occupied.Release) {
 		return
@@ -159,7 +159,7 @@ func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
 	}
 }
 
-// release notes what becomes of a release that is there, and reports whether it is Fleet's.
+// release notes what happens to an existing release, and reports whether the release is Fleet's.
 func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Mark, observed release.Observed) (fromFleet bool) {
 	key, facts := KeyOf(d), factsOf(d, o.plan.prior)
 	action, err := release.Decide(facts, own, &observed, o.take)
@@ -196,7 +196,7 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 	return fromFleet
 }
 
-// outcomeOf says what an action makes of a release.
+// outcomeOf describes what an action does to a release.
 func outcomeOf(action release.Action) string {
 	switch action {
 	case release.Upgrade:

@@ -6,23 +6,23 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// PreviewRequest says what is to be reported about a plan.
+// PreviewRequest selects what is reported about a plan.
 type PreviewRequest struct {
 	Identity       TargetIdentity
 	TakesOwnership bool
 	Bundles        []*bundle.Bundle
-	// MayDeploy reports whether another target of this process deploys something.
+	// MayDeploy reports whether another target of this process may deploy a deployment.
 	MayDeploy func(Key) bool
 	// Versions are the known versions of objects that values come from.
 	Versions map[string]Versions
-	// IsRepeated says that this plan was reported before, and is repeated during its apply.
+	// IsRepeated reports that this plan was reported before, and is repeated during its apply.
 	IsRepeated bool
 	Diff       DiffMode
-	// ListsObjects says that the plan shows the names of objects.
+	// ListsObjects reports that the plan shows the names of objects.
 	ListsObjects bool
 }
 
-// PreviewReports is what a plan meets on clusters.
+// PreviewReports are the reports about a plan on clusters.
 type PreviewReports struct {
 	MissingDependencies []Failure
 	Ownership           OwnershipReport
@@ -31,8 +31,8 @@ type PreviewReports struct {
 	Diff                DiffReport
 }
 
-// Reports asks clusters what a plan meets there. Of a plan that is repeated only what it needs
-// of owners is asked.
+// Reports reads clusters for the reports about a plan. For a repeated plan it reads only what the
+// report on owners needs.
 func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) PreviewReports {
 	var found PreviewReports
 	if !of.IsRepeated {

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A plan that is repeated reports neither values nor differences, and only a target with
-// diff = "rendered" shows those of a new deployment.
+// A repeated plan reports neither values nor differences. Only a target with diff = "rendered"
+// shows the differences of a new deployment.
 func TestPreviewReports(t *testing.T) {
 	t.Parallel()
 	nobody := func(string) (Cluster, error) { return nil, errors.New("nobody is asked") }

@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// watch waits until a deployment is ready that is on the cluster and as it should be,
-// because another one depends on it.
+// watch waits until a deployment is ready, because another one depends on it. The deployment is on
+// the cluster and as it should be.
 func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.State {
 	if r.snapshot.err != nil {
 		return status.WaitApplied
@@ -21,13 +21,13 @@ func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.Stat
 	}
 	state, _, err := stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
 	if err != nil {
-		return status.NotReady // Nobody has seen that it is ready.
+		return status.NotReady // It was not found to be ready.
 	}
 	return state
 }
 
-// follow waits until a deployment is ready that was written without waiting, because
-// others wait for it.
+// follow waits until a deployment that was written without waiting is ready, because other
+// deployments wait for it.
 func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record Record) status.State {
 	observed, err := r.snapshot.cluster.Release(ctx, record.Namespace, record.Release)
 	if err != nil || !release.Exists(observed) {
@@ -42,9 +42,9 @@ func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record Rec
 	return record.State
 }
 
-// stateWhenReady is the state of a deployment after its objects had the time to get ready. An
-// error says nothing about it. It holds no slot: next to nothing is asked while nothing
-// happens.
+// stateWhenReady returns the state of a deployment after its objects had time to become ready.
+// With an error the state is not known. The wait needs no slot, because it sends almost no
+// requests while nothing changes.
 func stateWhenReady(ctx context.Context, cluster Awaiter, observation status.Observation, rules release.Rules, timeout time.Duration) (status.State, string, error) {
 	if state, message := status.DetermineState(observation); state != status.Ready {
 		return state, message, nil
@@ -55,7 +55,7 @@ func stateWhenReady(ctx context.Context, cluster Awaiter, observation status.Obs
 	return withReadiness(observation, finding, err)
 }
 
-// withReadiness adds to an observation whether its objects are ready.
+// withReadiness adds the readiness of the objects to an observation, and returns the state.
 func withReadiness(observation status.Observation, finding release.Finding, err error) (status.State, string, error) {
 	if err == nil {
 		err = finding.Err

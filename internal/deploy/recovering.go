@@ -9,15 +9,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// PanicError says that an operation on a cluster broke off in a panic.
+// PanicError reports that an operation on a cluster ended in a panic.
 type PanicError = status.PanicError
 
-// recovering is a cluster that returns panics as errors: what goes wrong on one cluster
-// must not end the process that works on all of them. It cannot help where a
-// library panics in a goroutine of its own.
+// recovering is a cluster that returns panics as errors. A panic on one cluster must not end the
+// process that works on all of them. recovering cannot catch a panic in a goroutine that a library
+// started.
 type recovering struct{ next Cluster }
 
-// withRecovery gives clusters whose panics are errors, also those on the way to them.
+// withRecovery returns clusters whose panics are errors. A panic while a cluster is connected is
+// an error, too.
 func withRecovery(clusters Clusters) Clusters {
 	return func(name string) (cluster Cluster, err error) {
 		defer status.Recover("reading the connection of the cluster", &err)

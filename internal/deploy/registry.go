@@ -10,16 +10,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Registry has the releases that the targets of one configured provider claim, as far as they
-// were planned in this process. It finds conflicts, which are errors. It permits one thing: a
-// create takes, once, what the delete of the target of the same name left in this process. The
-// zero value is empty.
+// Registry has the releases that the targets of one configured provider claim, as far as they were
+// planned in this process. Conflicts that it finds are errors. It permits one exception: a create
+// takes, once, what the delete of the target of the same name left in this process. The zero value
+// is empty.
 type Registry struct {
 	mu      sync.Mutex
 	targets map[string]*claim
-	// left is what deleted targets left to the one that is created with the same name.
+	// left is what deleted targets left to the target that is created with the same name.
 	left map[string]Predecessor
-	// instances are the ids of targets that a state has had.
+	// instances are the ids of targets that were in a state.
 	instances map[string]bool
 	// uids are the identities of clusters, by the names of their entries.
 	uids map[string]string
@@ -27,9 +27,9 @@ type Registry struct {
 
 // Claim is what one target wants.
 type Claim struct {
-	// Target is its name, and Instance its id, "" while it is created.
+	// Target is the name of the target, and Instance its id, "" while the target is created.
 	Target, Instance string
-	// Config is its configuration. It distinguishes two targets of one name.
+	// Config is the configuration of the target. It distinguishes two targets of one name.
 	Config Config
 	Wanted []target.Deployment
 }
@@ -37,15 +37,14 @@ type Claim struct {
 // Config is the configuration of a target.
 type Config interface{ Equal(other Config) bool }
 
-// claim is what is kept of a Claim.
+// claim is the part of a Claim that is kept.
 type claim struct {
 	instance string
 	config   Config
-	// releases maps what the target wants to the key of the deployment; nil while that is
-	// not known.
+	// releases maps the releases that the target wants to the keys of their deployments. It is nil
+	// while they are not known.
 	releases map[claimedRelease]string
-	// deploys are the deployments that are there after the apply; nil while that is not
-	// known.
+	// deploys are the deployments that exist after the apply. It is nil while they are not known.
 	deploys map[Key]bool
 	planned bool
 }
@@ -66,9 +65,9 @@ type Predecessor struct {
 	UIDs    map[string]string
 }
 
-// Claim notes what a target wants, in place of what it wanted before: Terraform plans a target
-// more than once. It returns what others want of it, and whether another target has the same
-// name.
+// Claim notes what a target wants. It replaces the former claim, because Terraform plans a target
+// more than once. It returns the releases that other targets want as well, and whether another
+// target has the same name.
 func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 	releases := make(map[claimedRelease]string, len(wants.Wanted))
 	for _, d := range wants.Wanted {
@@ -92,7 +91,7 @@ func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 	return conflicts, sameName
 }
 
-// target is the claim of a target, an empty one for a target that has none.
+// target returns the claim of a target. It creates an empty one for a target that has none.
 func (r *Registry) target(name string) *claim {
 	if r.targets == nil {
 		r.targets = map[string]*claim{}
@@ -103,8 +102,8 @@ func (r *Registry) target(name string) *claim {
 	return r.targets[name]
 }
 
-// conflicts are the releases that another target wants as well. Equal releases are found by
-// their names; only those are compared by their clusters.
+// conflicts returns the releases that another target wants as well. It finds equal releases by
+// their names, and compares only the clusters of those.
 func (r *Registry) conflicts(other string, ours map[claimedRelease]string) []Conflict {
 	byName := map[string][]claimedRelease{}
 	for theirs := range r.targets[other].releases {
@@ -126,9 +125,9 @@ func (r *Registry) isSameCluster(a, b string) bool {
 	return a == b || r.uids[a] != "" && r.uids[a] == r.uids[b]
 }
 
-// Drop notes that a target wants nothing any more, or that it is not known what. One that is
-// removed does not speak for another of its name that was planned already, as when a target
-// gets another address without a moved block.
+// Drop notes that a target no longer wants anything, or that it is not known what it wants. A
+// removed target does not drop the claim of another target of its name that was planned already.
+// There are two such targets when a target gets another address without a moved block.
 func (r *Registry) Drop(name, instance string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +138,7 @@ func (r *Registry) Drop(name, instance string) {
 	known.releases, known.instance, known.config = nil, "", nil
 }
 
-// Deploys notes which deployments of a target are there after the apply, nil if that is not
-// known yet.
+// Deploys notes which deployments of a target exist after the apply, nil if that is not known yet.
 func (r *Registry) Deploys(name string, keys map[Key]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +146,8 @@ func (r *Registry) Deploys(name string, keys map[Key]bool) {
 	known.deploys, known.planned = keys, true
 }
 
-// MayDeploy reports whether another target than the named one deploys a bundle to a cluster,
-// or can.
+// MayDeploy reports whether a target other than the named one deploys a bundle to a cluster, or
+// may do so.
 func (r *Registry) MayDeploy(name string, key Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +169,7 @@ func (r *Registry) RecordInstance(instance string) {
 	r.instances[instance] = true
 }
 
-// KnowsInstance reports whether a state of this process has had the id of a target.
+// KnowsInstance reports whether the id of a target was in a state of this process.
 func (r *Registry) KnowsInstance(instance string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +190,8 @@ func (r *Registry) Identify(uids map[string]string) {
 	}
 }
 
-// LeavePredecessor notes what a deleted target leaves to the one that is created with a name.
+// LeavePredecessor notes what a deleted target leaves to the target that is created with the same
+// name.
 func (r *Registry) LeavePredecessor(name string, left Predecessor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,7 +55,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Two entries of one cluster have one set of releases, as far as their identities are known.
+// Two entries of one cluster share one set of releases, if their identities are known.
 func TestRegistryKnowsClusters(t *testing.T) {
 	t.Parallel()
 	var known deploy.Registry
@@ -70,8 +70,8 @@ func TestRegistryKnowsClusters(t *testing.T) {
 	}
 }
 
-// What a target wants no more is no conflict. One that is removed does not speak for another
-// of its name.
+// A release that a target no longer wants is no conflict. A removed target does not drop the claim
+// of another target of its name.
 func TestRegistryDrops(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -92,7 +92,7 @@ func TestRegistryDrops(t *testing.T) {
 	}
 }
 
-// A create takes once what the delete of the target of the same name left.
+// A create takes, once, what the delete of the target of the same name left.
 func TestRegistryHandsOver(t *testing.T) {
 	t.Parallel()
 	var known deploy.Registry

@@ -20,13 +20,13 @@ func (r *clusterRun) remover() releaseRemover {
 	return releaseRemover{known: r.known(), seen: r.snapshot, results: r.results, progress: r.progress}
 }
 
-// remove removes a release that state knows, without the objects to spare, and
-// reports whether it removed anything. One that somebody else has taken over is left.
+// remove removes a release that is in state, without the objects to spare. It reports whether it
+// removed anything. A release that another owner has taken over stays.
 func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known, spare map[string]string) (bool, error) {
 	mark := r.known.markOf(key.Bundle, known.Digest, &known)
 	take := r.known.request.Settings.TakeOwnership
-	// Removing it fails if another instance has taken the release over since the cluster
-	// was looked at. What was not ours then may be by now.
+	// The removal fails if another instance has taken the release over since the cluster was read.
+	// A release that had another owner then may belong to this target now.
 	observed := r.seen.snapshot.Find(known.Namespace, known.Release)
 	action, err := release.DecideRemoval(mark, observed, take)
 	if action != release.Uninstall {
@@ -45,7 +45,7 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	}
 	if action != release.Uninstall {
 		r.results.addLeftTo(key, observed)
-		return false, nil // Nothing of ours is there.
+		return false, nil // No release of this target is there.
 	}
 	known = r.known.request.completed(known, *observed, r.seen.snapshot.UID)
 	removal := release.Removal{
@@ -63,8 +63,8 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	return true, err
 }
 
-// leaveToFleet is nil, with a notice, if Fleet's agent goes on with a release. What
-// somebody has changed by hand is an error: nobody would know of it any more.
+// leaveToFleet returns nil and adds a notice if Fleet's agent continues to manage a release. A
+// release that was changed by hand is an error, because no state would have it after the removal.
 func (r releaseRemover) leaveToFleet(ctx context.Context, key Key, observed *release.Observed, err error) error {
 	err = withMaker(ctx, r.seen.cluster, observed, err)
 	if foreign, ok := errors.AsType[*release.ForeignError](err); ok && foreign.Maker.Fleet {

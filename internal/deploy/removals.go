@@ -44,8 +44,8 @@ func (e *RemovalLimitError) Error() string {
 	return fmt.Sprintf("%q is neither a number of deployments nor a percentage from 0%% to 100%%", e.Max)
 }
 
-// Check returns why a change removes more than it may, given how many deployments it removes,
-// how many there were, and how many are wanted. It returns nil if it does not.
+// Check returns why a change removes more than it may, nil if it does not. removals is the number
+// of deployments that it removes, before how many existed, and wanted how many are wanted.
 func (l RemovalLimit) Check(removals, before, wanted int) error {
 	if wanted == 0 && before > 0 && !l.AllowEmpty {
 		return &EmptyError{Before: before}
@@ -63,8 +63,8 @@ func (l RemovalLimit) Check(removals, before, wanted int) error {
 	return nil
 }
 
-// ParseRemovalLimit returns how many of so many deployments "5" or "10%" allows to be removed.
-// A percentage is rounded down. Its error is a *RemovalLimitError.
+// ParseRemovalLimit returns how many of the given number of deployments a limit such as "5" or
+// "10%" allows to be removed. A percentage is rounded down. Its error is a *RemovalLimitError.
 func ParseRemovalLimit(text string, of int) (int, error) {
 	number, isPercentage := strings.CutSuffix(strings.TrimSpace(text), "%")
 	limit, err := strconv.Atoi(number)
@@ -77,8 +77,8 @@ func ParseRemovalLimit(text string, of int) (int, error) {
 	return limit, nil
 }
 
-// Forget drops removals that failed because a cluster could not be asked at all, and that
-// isConfigured does not report. It returns those clusters, sorted.
+// Forget drops removals that failed because a cluster could not be reached, if isConfigured does
+// not report the cluster. It returns those clusters, sorted.
 func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
 	forgotten := map[string]bool{}
 	o.Failures = slices.DeleteFunc(o.Failures, func(failure Failure) bool {
@@ -92,7 +92,7 @@ func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
 	return slices.Sorted(maps.Keys(forgotten))
 }
 
-// isUnreachable reports whether a cluster could not be asked at all.
+// isUnreachable reports whether a cluster could not be read at all.
 func isUnreachable(err error) bool {
 	var (
 		unreachable *status.UnreachableError

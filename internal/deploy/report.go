@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Report is what one deployment is like on its cluster, in full.
+// Report describes one deployment on its cluster in full.
 type Report struct {
 	Record
 
@@ -40,7 +40,7 @@ func reportOf(record Record, finding release.Finding) Report {
 	for _, object := range finding.NotReady {
 		report.NotReady = append(report.NotReady, object.Object+": "+object.Reason)
 	}
-	// Where objects are why, the message names all of them.
+	// If objects are the cause, the message names all of them.
 	objects := append(slices.Clone(report.NotReady), status.Drift(finding)...)
 	if len(objects) == 0 {
 		return report

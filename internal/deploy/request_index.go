@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// requestIndex finds releases and deployments of a request by cluster. It is made once, so that no
-// deployment is compared with all others.
+// requestIndex finds releases and deployments of a request by cluster. It is built once, so that
+// no deployment is compared with all others.
 type requestIndex struct {
 	// prior are the releases of Request.Prior, and lost those of Request.Lost, by cluster and
 	// release.Key.
@@ -29,7 +29,8 @@ func (r Request) index() *requestIndex {
 			to[cluster][key] = known
 		}
 	}
-	// A release that one deployment has and another one left is known by the one that has it.
+	// If one deployment has a release that another one left, the record of the one that has it is
+	// used.
 	prior := slices.SortedFunc(maps.Keys(r.Prior), Key.Compare)
 	for _, key := range prior {
 		if record := r.Prior[key]; record.Release != "" {

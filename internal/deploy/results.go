@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// results collects what the operations on one cluster came to.
+// results collects the results of the operations of a request.
 type results struct {
 	prior map[Key]Record
 
@@ -26,7 +26,7 @@ type results struct {
 	written  map[string]map[Key]pendingInspection // by cluster
 }
 
-// addWritten notes a release whose objects are to be looked at.
+// addWritten notes a release whose objects are to be inspected.
 func (r *results) addWritten(key Key, seen pendingInspection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *results) addWritten(key Key, seen pendingInspection) {
 	r.written[key.Cluster][key] = seen
 }
 
-// pendingInspections are the releases that were written on a cluster.
+// pendingInspections returns the releases on a cluster whose objects are to be inspected.
 func (r *results) pendingInspections(cluster string) map[Key]pendingInspection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *results) addLeftBehind(key Key, removed release.Removed) {
 	}
 }
 
-// addLeftTo notes that another target or somebody else has a release now, if it is there.
+// addLeftTo notes that another target or another owner has a release now, if the release exists.
 func (r *results) addLeftTo(key Key, observed *release.Observed) {
 	if !release.Exists(observed) {
 		return
@@ -94,8 +94,8 @@ func (r *results) notice(notice Notice) {
 	r.notices = append(r.notices, notice)
 }
 
-// addYielded notes objects of a deployment that was written which wait to be taken over. What
-// failed has them still, as far as the state knows.
+// addYielded notes objects of a written deployment that wait to be taken over. A failed deployment
+// still has its objects in state.
 func (r *results) addYielded(key Key, left map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,8 +113,7 @@ func (r *results) addSucceeded(key Key, record Record) {
 	r.records[key] = record
 }
 
-// addUntouched notes a failure that came before anything was written: what was
-// true before still is.
+// addUntouched notes a failure before anything was written: the former record is still true.
 func (r *results) addUntouched(key Key, doing string, err error) {
 	prior, ok := r.prior[key]
 	if !ok {
@@ -131,7 +130,7 @@ func (r *results) addAllUntouched(keys []Key, doing string, err error) {
 	}
 }
 
-// addHeld notes a deployment that was not begun. What is known of it is as good as before.
+// addHeld notes a deployment that was not begun. Its record from before stays valid.
 func (r *results) addHeld(key Key, doing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +140,7 @@ func (r *results) addHeld(key Key, doing string, err error) {
 	}
 }
 
-// fail notes a failure. The caller has the lock.
+// fail notes a failure. The caller must hold the lock.
 func (r *results) fail(key Key, doing string, err error) {
 	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
 	if r.failed == nil {
@@ -150,7 +149,7 @@ func (r *results) fail(key Key, doing string, err error) {
 	r.failed[key] = err
 }
 
-// failure returns why a deployment failed last, nil if it did not.
+// failure returns the last failure of a deployment, nil if there is none.
 func (r *results) failure(key Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +173,7 @@ func (r *results) isAsBefore(key Key) bool {
 	return r.asBefore[key]
 }
 
-// addFailed notes a failure and what is there now, nil for nothing.
+// addFailed notes a failure and the record of what exists now, nil for nothing.
 func (r *results) addFailed(key Key, doing string, err error, left *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

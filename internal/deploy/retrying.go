@@ -15,29 +15,27 @@ import (
 )
 
 const (
-	// readinessDeadlineSlack is how long an operation that runs may go on when its run is over or was
-	// interrupted. What it waits for is given up then, and the release says so.
+	// readinessDeadlineSlack is how long a running operation may continue after its run ended or
+	// was interrupted. The operation then stops waiting, and records that in the release.
 	readinessDeadlineSlack = 10 * time.Second
-	// lookTimeout is how long a cluster is asked again that answers and does not say
-	// what is there.
+	// lookTimeout is how long requests to a cluster are repeated if it responds but does not list
+	// its releases.
 	lookTimeout = 5 * time.Second
 )
 
-// retrying is a cluster on which operations that did not come through, for a
-// reason that passes, are tried again inside their time. The outcome of a write
-// that was cut off is unknown: before the next attempt the release is read and it
-// is decided again what to do, as the next apply would.
+// retrying is a cluster on which operations are tried again inside their time if they failed for a
+// temporary reason. The result of an interrupted write is unknown. So before the next attempt the
+// release is read, and its action is decided again, as the next apply would do.
 type retrying struct {
 	Cluster
 	name   string
 	notify notifiers
-	// tokens are those of the engine. Every operation is called with one of them, and
-	// does without it while it pauses, so that a cluster which is in trouble does not
-	// hold up the others.
+	// tokens are those of the engine. Every operation is called with one token. It gives the token
+	// back while it pauses, so that a failing cluster does not delay the others.
 	tokens *semaphore.Weighted
 }
 
-// withRetries gives clusters on which operations are tried again.
+// withRetries returns clusters on which operations are tried again.
 func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers) Clusters {
 	return func(name string) (Cluster, error) {
 		found, err := clusters(name)
@@ -48,8 +46,8 @@ func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers)
 	}
 }
 
-// Snapshot reads what is there. A cluster that does not answer at all is not asked
-// again: nothing was begun there.
+// Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
+// nothing was begun there.
 func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	return repeat(ctx, p, attempts{limit: lookTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
 		snapshot, err := p.Cluster.Snapshot(ctx)
@@ -60,8 +58,8 @@ func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	})
 }
 
-// Write carries out an action, and another one if the first was cut off and left
-// something else to do.
+// Write carries out an action. If the first attempt was interrupted, it can carry out another
+// action that the new situation needs.
 func (p retrying) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
@@ -74,8 +72,8 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 			if err != nil {
 				return release.Written{Content: content}, retryable(err)
 			}
-			// What was known before does not count for a record that has changed since. For
-			// one that is as it was, what was decided first still holds.
+			// The former facts do not apply to a record that has changed since. For an unchanged
+			// record, the first decision is still right.
 			if isChanged(observed, now) {
 				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Mark, now, w.TakeRelease); err != nil {
 					return release.Written{Content: content}, permanent(err)
@@ -101,9 +99,9 @@ func isChanged(before, now *release.Observed) bool {
 	return !reflect.DeepEqual(*before, *now)
 }
 
-// Uninstall removes a release as long as it belongs to the target. What follows on that, such as
-// its namespace, is tried again too when the release itself is gone: no later apply would
-// know of it.
+// Uninstall removes a release as long as it belongs to the target. The steps after the removal,
+// such as removing the namespace, are tried again even if the release no longer exists: no later
+// apply would try them.
 func (p retrying) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
@@ -133,17 +131,18 @@ func (p retrying) Uninstall(ctx context.Context, observed release.Observed, remo
 	})
 }
 
-// attempts are those of one operation.
+// attempts are the attempts of one operation.
 type attempts struct {
 	limit         time.Duration
 	bundle, doing string
-	// turn is the operation's if it can rest, else it holds one of the slots.
+	// turn is the token of the operation if the operation can pause. Without turn, the operation
+	// has one of the slots.
 	turn release.Token
-	// listener follows the operation, nil for nobody.
+	// listener follows the operation, nil for none.
 	listener release.Listener
 }
 
-// pause makes room for others until resume.
+// pause makes room for other operations until resume.
 func (a attempts) pause(slots *semaphore.Weighted) {
 	if a.turn == nil {
 		slots.Release(1)
@@ -152,8 +151,7 @@ func (a attempts) pause(slots *semaphore.Weighted) {
 	a.turn.Pause()
 }
 
-// resume takes room again. It has to be had even if the run is over: the caller gives it
-// back.
+// resume takes a slot again, even if the run has ended: the caller gives the slot back.
 func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 	ctx = context.WithoutCancel(ctx)
 	if a.turn == nil {
@@ -163,9 +161,8 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 	_ = a.turn.Resume(ctx)
 }
 
-// repeat calls an operation until it succeeds, fails for good, or its time is
-// over. It returns the error of the last attempt. Nothing is tried again once ctx
-// has ended.
+// repeat calls an operation until it succeeds, fails permanently, or its time has ended. It
+// returns the error of the last attempt. Nothing is tried again after ctx has ended.
 func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
 	policy := retry.Operation()
 	pausing, attempt := false, 1
@@ -200,7 +197,7 @@ func repeat[T any](ctx context.Context, p retrying, of attempts, operation func(
 // permanent keeps an error from being tried again.
 func permanent(err error) error { return retry.Permanent(err) }
 
-// retryable lets an error be tried again that has a cause which passes.
+// retryable lets an error with a temporary cause be tried again.
 func retryable(err error) error {
 	unreachable, changed := (*status.UnreachableError)(nil), (*release.ChangedError)(nil)
 	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &changed) {
@@ -209,13 +206,13 @@ func retryable(err error) error {
 	return permanent(err)
 }
 
-// isBusy says whether a cluster answered and could not do what it was asked.
+// isBusy reports whether a cluster responded but could not handle the request.
 func isBusy(err error) bool {
 	var busy *status.BusyError
 	return errors.As(err, &busy)
 }
 
-// extendDeadline makes a context that ends some time after ctx does.
+// extendDeadline returns a context that ends a given time after ctx does.
 func extendDeadline(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

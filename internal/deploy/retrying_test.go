@@ -34,13 +34,13 @@ func TestRetries(t *testing.T) {
 		err error
 		// times is how often the first operation fails with it.
 		times int
-		// leaves is what the first operation leaves behind.
+		// leaves is the release that the first operation leaves.
 		leaves *release.Observed
 		remove bool
-		// drifted says that the release is there and its objects are to be corrected,
-		// moved that the deployment comes from another release.
+		// drifted reports that the release exists and its objects are to be corrected, moved that
+		// the deployment moves from another release.
 		drifted, moved bool
-		// take says that take_ownership is set.
+		// take is the setting take_ownership.
 		take  bool
 		want  []string
 		fails bool
@@ -118,8 +118,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What follows the removal of a release, as that of its namespace, is tried again when the
-// release is gone, and what was kept is still told.
+// The steps after the removal of a release, such as removing its namespace, are tried again when
+// the release no longer exists. Kept objects are still reported.
 func TestRemovalThatBreaksAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,8 +178,7 @@ func TestBusyClusterIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// A cluster whose operations pause before they are tried again keeps no place that
-// others need.
+// A cluster whose operations pause before they are tried again uses no slot that others need.
 func TestPausesHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// SameClusters returns the names that stand for one cluster together, sorted, given the UID
-// of each cluster. A UID of "" is unknown and the same as no other.
+// SameClusters returns the groups of names that refer to one cluster, sorted, given the UID of
+// each name. A UID of "" is unknown and equal to no other.
 func SameClusters(uids map[string]string) [][]string {
 	names := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(uids)) {

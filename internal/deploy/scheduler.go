@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// scheduler has the deployments of a request written, each when its turn has come.
+// scheduler writes the deployments of a request, each when the order permits it.
 type scheduler struct {
 	runs    map[string]*clusterRun
 	steps   []rollout.Step
@@ -25,7 +25,7 @@ type scheduler struct {
 	started []bool
 }
 
-// schedule writes what a request wants and returns when all of it came to an end.
+// schedule writes what a request wants and returns when all writes have ended.
 func schedule(ctx context.Context, request Request, runs map[string]*clusterRun, progress *applyProgress) {
 	steps := request.steps()
 	c := &scheduler{runs: runs, steps: steps, progress: progress, order: rollout.NewOrder(steps), started: make([]bool, len(steps))}
@@ -52,7 +52,7 @@ func schedule(ctx context.Context, request Request, runs map[string]*clusterRun,
 	c.running.Wait()
 }
 
-// advance starts what can begin now.
+// advance starts the deployments that can begin now.
 func (c *scheduler) advance(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,8 @@ func (c *scheduler) isAwaited(i int) bool {
 	return c.order.Awaited(i)
 }
 
-// hold reports a deployment that is not begun. What the plan held already is no news.
+// hold reports a deployment that is not begun. A deployment that the plan already held is not
+// reported again.
 func (c *scheduler) hold(ctx context.Context, i int, err error) {
 	c.started[i] = true
 	step := c.steps[i]
@@ -111,15 +112,15 @@ func (c *scheduler) hold(ctx context.Context, i int, err error) {
 	}))
 }
 
-// reportPanic reports a panic beside the work on a deployment. Those that would begin after it are
-// reported as held once nothing goes on.
+// reportPanic reports a panic outside the work on a deployment. Deployments that would begin after
+// it are reported as held when no deployment continues.
 func (c *scheduler) reportPanic(i int, err error) {
 	d := c.steps[i].Deployment
 	c.runs[d.Cluster].results.addFailed(KeyOf(d), "deploying", err, nil)
 }
 
-// runStep carries out one step and returns the state of its deployment. A panic costs
-// this deployment alone.
+// runStep carries out one step and returns the state of its deployment. A panic fails only this
+// deployment.
 func (c *scheduler) runStep(ctx context.Context, i int) (state status.State) {
 	d := c.steps[i].Deployment
 	if err := status.Recovering(recoverTo("deploying", d.Namespace, d.Release), func() error {

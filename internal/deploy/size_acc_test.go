@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A release that is larger than a cluster stores is refused when it is planned,
-// and one that is a little smaller is deployed.
+// A release that is larger than a cluster can store is refused in the plan. A slightly smaller one
+// is deployed.
 func TestAccLargestRelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "largest")
@@ -48,7 +48,7 @@ func TestAccLargestRelease(t *testing.T) {
 		}
 		return err == nil
 	}
-	// The largest that the plan allows, to a kibibyte.
+	// Find the largest size that the plan allows, to a kibibyte.
 	low, high := 1<<19, 1<<22
 	for high-low > 1<<10 {
 		if middle := (low + high) / 2; planned(middle) {

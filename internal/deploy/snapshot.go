@@ -8,9 +8,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// PrefetchSnapshot looks at a cluster before something is written there, or is to be. What that
-// has to know of the cluster is asked at the same time, as there can be a long way to it;
-// why it could not be learned, that says itself.
+// PrefetchSnapshot lists the releases of a cluster before a write, or before a write is planned.
+// At the same time it reads the capabilities that the write needs, because requests to a distant
+// cluster take long. It ignores an error of that request: the write reports it.
 func PrefetchSnapshot(ctx context.Context, cluster Observer) (release.Snapshot, error) {
 	aside, giveUp := context.WithCancel(ctx)
 	defer giveUp()

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What writing has to know of a cluster is asked while it is looked at, and not asked
-// where nobody writes. That it cannot be learned ends nothing.
+// The capabilities that a write needs are read at the same time as the snapshot. They are not read
+// if nothing is written. An error of that request fails nothing.
 func TestLookAhead(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -30,10 +30,10 @@ func TestLookAhead(t *testing.T) {
 	}{
 		"an apply": {asked: true, took: 2 * time.Second, do: func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
 			asked := request(nil)
-			asked.Write = append(asked.Write, deployment("c1", "new", "v1-a")) // It is looked at, and then installed.
+			asked.Write = append(asked.Write, deployment("c1", "new", "v1-a")) // The cluster is read, and then the release is installed.
 			return engine.Apply(ctx, asked).Failures
 		}},
-		"live drift":    {took: 2 * time.Second, do: observe(deploy.DriftLive)}, // Its objects are looked at as well.
+		"live drift":    {took: 2 * time.Second, do: observe(deploy.DriftLive)}, // Its objects are read as well.
 		"release drift": {took: time.Second, do: observe(deploy.DriftRelease)},
 		"no drift":      {took: time.Second, do: observe(deploy.DriftNone)},
 		"a survey": {took: 2 * time.Second, do: func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
@@ -66,7 +66,7 @@ func TestLookAhead(t *testing.T) {
 	}
 }
 
-// A cluster that does not respond is not waited for twice.
+// If a cluster does not respond, the apply waits for it only once.
 func TestFailedLookGivesUpWhatIsBesideIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

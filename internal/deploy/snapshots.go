@@ -8,17 +8,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// SnapshotCache keeps what clusters answered to the plans of one process. Callers that
-// ask for a cluster while a request runs share its answer, each within its own deadline.
-// No error is kept: the next caller after a failure asks the cluster again. The zero value
-// is empty.
+// SnapshotCache keeps the snapshots that the plans of one process have read. Callers that need a
+// cluster while a request runs share its result, each within its own deadline. Errors are not
+// kept: the next caller after a failure sends a new request. The zero value is empty.
 type SnapshotCache struct {
 	mu      sync.Mutex
 	known   map[string]release.Snapshot
 	running map[string]*sharedSnapshot
 }
 
-// sharedSnapshot is one question that is under way.
+// sharedSnapshot is one running request.
 type sharedSnapshot struct {
 	waiting int
 	cancel  context.CancelFunc
@@ -28,8 +27,8 @@ type sharedSnapshot struct {
 	err      error
 }
 
-// Get returns what is known of a cluster, else what ask returns. The context that ask is
-// given ends when nobody waits any more.
+// Get returns the cached snapshot of a cluster, else the result of ask. The context of ask ends
+// when no caller waits any more.
 func (c *SnapshotCache) Get(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, error) {
 	known, shared := c.join(ctx, cluster, ask)
 	if shared == nil {
@@ -44,7 +43,7 @@ func (c *SnapshotCache) Get(ctx context.Context, cluster string, ask func(ctx co
 	}
 }
 
-// join begins to ask unless that is under way, or the answer is known.
+// join starts a request, unless one is running or the snapshot is cached.
 func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, *sharedSnapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +83,8 @@ func (c *SnapshotCache) ask(ctx context.Context, cluster string, shared *sharedS
 	close(shared.done)
 }
 
-// leave gives up waiting. A question that nobody waits for ends, and serves nobody who
-// comes later.
+// leave stops waiting. A request that no caller waits for is canceled, and later callers do not
+// share it.
 func (c *SnapshotCache) leave(cluster string, shared *sharedSnapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

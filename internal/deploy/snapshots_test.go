@@ -14,17 +14,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// An answer serves all who ask, and a failure only those who waited for it.
+// A snapshot serves all callers, and an error only the callers that waited for it.
 func TestSnapshotCache(t *testing.T) {
 	t.Parallel()
 	there := release.Snapshot{UID: "1"}
 	refused := errors.New("refused")
 	type question struct {
 		after, patience time.Duration
-		want            error // nil for the answer
+		want            error // nil for the snapshot
 	}
 	tests := map[string]struct {
-		// ask is what the cluster does at its first, second … time.
+		// ask is how the cluster responds the first, second … time.
 		ask       []func(ctx context.Context) (release.Snapshot, error)
 		questions []question
 		asked     int
@@ -85,7 +85,7 @@ func TestSnapshotCache(t *testing.T) {
 	}
 }
 
-// within answers after some time, unless the question ends before.
+// within returns its result after some time, unless ctx ends before.
 func within(after time.Duration, snapshot release.Snapshot, err error) func(context.Context) (release.Snapshot, error) {
 	return func(ctx context.Context) (release.Snapshot, error) {
 		select {
@@ -97,7 +97,7 @@ func within(after time.Duration, snapshot release.Snapshot, err error) func(cont
 	}
 }
 
-// A panic is the error of those who wait, and ends no process.
+// A panic is the error of the callers that wait, and ends no process.
 func TestSnapshotCacheOfAPanic(t *testing.T) {
 	t.Parallel()
 	var cache deploy.SnapshotCache

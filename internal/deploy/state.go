@@ -5,8 +5,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// observation is what is known of a deployment when its release was seen, beside what
-// state knows of the last operation and of its objects.
+// observation returns what was observed of a deployment when its release was read. It adds what
+// state has recorded of the last operation and of the objects.
 func (r Record) observation(observed release.Observed, ownership release.Ownership) status.Observation {
 	o := status.Observation{Release: &observed, Ownership: ownership, Failed: r.State == status.ErrApplied}
 	if r.State == status.NotReady {
@@ -15,8 +15,8 @@ func (r Record) observation(observed release.Observed, ownership release.Ownersh
 	return o
 }
 
-// after is the record after an observation. Where nobody has looked at the objects, they
-// count as they were before, and NotReady without a message asks for a look.
+// after returns the record after an observation. If the objects were not read, their counts stay
+// as before. NotReady without a message means that the objects have to be read.
 func (r Record) after(o status.Observation) Record {
 	before := r.State
 	r.Digest = o.Release.Mark.Digest
@@ -30,13 +30,13 @@ func (r Record) after(o status.Observation) Record {
 	case state == status.Modified:
 		r.Counts = r.Counts.Unseen()
 	case state == status.Ready && (before == status.Modified || before == status.WaitApplied):
-		r.State, r.Message = status.NotReady, "" // That is over; whether it is ready has to be seen.
+		r.State, r.Message = status.NotReady, "" // The former state ended; the objects have to be read to find out whether they are ready.
 		return r
 	case state == status.Ready:
 		return r
 	}
 	if state == status.ErrApplied && before == status.ErrApplied {
-		return r // Its message has the cause.
+		return r // The former message has the cause.
 	}
 	r.State, r.Message = state, message
 	return r

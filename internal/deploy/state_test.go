@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// The resource and the data source report one state of the same release and the same
+// The resource and the data source report the same state for the same release and the same
 // objects.
 func TestOneStateWhoeverAsks(t *testing.T) {
 	t.Parallel()
@@ -59,8 +59,8 @@ func TestOneStateWhoeverAsks(t *testing.T) {
 	}
 }
 
-// A deployment that was kept is awaited for those that depend on it. Its state is derived as
-// in a refresh, so what happened to its release since the refresh counts.
+// A kept deployment is awaited for those that depend on it. Its state is derived as in a refresh,
+// so changes of its release since the refresh count.
 func TestStateOfAKeptDependency(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Status says how wanted deployments of an owner are doing now, whichever target has
-// made them. Those on clusters that cannot be asked are missing in the answer, and
-// their clusters are among its failures.
+// Status returns the current state of wanted deployments of an owner, made by any of its targets.
+// Deployments on clusters that cannot be read are missing in the result, and their clusters are
+// among its failures.
 func (e *Engine) Status(ctx context.Context, owner string, wanted []target.Deployment) Observation {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range wanted {
@@ -58,8 +58,8 @@ func (e *Engine) statusOfCluster(ctx context.Context, name, owner string, wanted
 	}
 }
 
-// observationBy is what the release record says of a deployment that an owner wants,
-// whichever of its targets has made it.
+// observationBy returns what the release record shows about a deployment that an owner wants. Any
+// target of the owner may have made the record.
 func observationBy(ctx context.Context, cluster RecordReader, owner string, d target.Deployment, observed *release.Observed) status.Observation {
 	o := status.Observation{Release: observed, Wanted: release.NewMark(owner, "", "", "", d.Digest).Digest}
 	if !release.Exists(observed) {
@@ -81,7 +81,7 @@ func (s *observationBuilder) leaveOutCluster(cluster string, deployments []targe
 	}
 }
 
-// addStatus adds what the objects of a deployment are like.
+// addStatus adds the state of the objects of a deployment.
 func (s *observationBuilder) addStatus(key Key, observation status.Observation, finding release.Finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func TestSurvey(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
 	unready := release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}
-	const chart = `web\x1b` // as it can be shown
+	const chart = `web\x1b` // in a printable form
 	another := func(o *release.Observed) { o.Mark.Digest = "v1-b" }
 	tests := map[string]struct {
 		gone    bool

@@ -10,7 +10,7 @@ import (
 
 var _ release.Token = (*token)(nil)
 
-// token is the right of one operation to be in flight, or to wait beside those that are.
+// token is the right of one operation to be in flight, or to wait in addition to those in flight.
 type token struct {
 	engine *Engine
 
@@ -18,7 +18,7 @@ type token struct {
 	held tokenState
 }
 
-// tokenState is where an operation is.
+// tokenState is what the operation may do with its token.
 type tokenState int
 
 const (
@@ -35,8 +35,8 @@ func (e *Engine) acquire(ctx context.Context) (*token, error) {
 	return &token{engine: e, held: inFlight}, nil
 }
 
-// Yield makes room for another operation while this one only waits, unless too many do,
-// and says whether it has. What is left to do after that is little and needs no room.
+// Yield makes room for another operation while this one only waits, unless too many do. It reports
+// whether it made room. The work after the wait is small and needs no slot.
 func (s *token) Yield() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *token) Yield() bool {
 	return s.held == waiting
 }
 
-// Resume is in flight again, for more than that little.
+// Resume makes the operation count as in flight again, for more work than that.
 func (s *token) Resume(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *token) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Pause gives back what is held.
+// Pause gives back the slot of the operation.
 func (s *token) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

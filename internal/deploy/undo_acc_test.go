@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// What an install that is rejected halfway has made goes again; what was there
-// before stays, whoever it belonged to.
+// When an install is rejected halfway, the objects that it created are removed. Objects that
+// existed before stay, even if they belong to others.
 func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -27,9 +27,10 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 	tests := map[string]struct {
 		// before is deployed first, under the release old.
 		before string
-		// loose is made by somebody else; the record of before is lost when lost.
+		// loose reports that another user creates the shared object. lost reports that the record
+		// of before is lost.
 		loose, lost bool
-		// only says that the rejected object is all there is.
+		// only reports that the release has only the rejected object.
 		only    bool
 		prepare func(*deploy.Request)
 		release string

@@ -9,13 +9,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// maxRecordReads is how many records of one cluster are asked for by name at once.
+// maxRecordReads is how many records of one cluster are read by name at once.
 const maxRecordReads = 8
 
-// confirmGone returns nil if a release is gone that state knows and that a list of the
-// cluster lacks. A list can be empty for other reasons than that there is nothing, so the
-// record is asked for by its name. A state of an earlier version names no revision: then
-// the list is all there is to go by, until a refresh has seen the release.
+// confirmGone checks a release that is in state and that a list of the cluster lacks. It returns
+// nil if the release no longer exists. A list can be empty although releases exist, so the record
+// is read by its name. A state of an earlier version has no revision. Then only the list counts,
+// until a refresh has read the release.
 func confirmGone(ctx context.Context, cluster RecordReader, known release.Known) error {
 	if known.Revision == 0 {
 		return nil
@@ -30,8 +30,8 @@ func confirmGone(ctx context.Context, cluster RecordReader, known release.Known)
 	return nil
 }
 
-// findUnlisted asks for the records of deployments whose releases a list lacks. Only
-// those that are not there either are lost.
+// findUnlisted reads the records of deployments whose releases a list lacks. A deployment is lost
+// only if its record does not exist either.
 func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []Key, found *observationBuilder) {
 	if len(keys) == 0 {
 		return
@@ -52,10 +52,10 @@ func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 			return nil
 		})
 	}
-	_ = asking.Wait() // Nobody fails: failures are noted.
+	_ = asking.Wait() // No function returns an error: failures are noted.
 }
 
-// confirmLost notes a deployment as lost if its release is gone.
+// confirmLost notes a deployment as lost if its release no longer exists.
 func (s *observationBuilder) confirmLost(ctx context.Context, cluster RecordReader, key Key) {
 	if err := confirmGone(ctx, cluster, s.prior[key].current()); err != nil {
 		s.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)

@@ -12,12 +12,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// unlistedCase is what a cluster says of a release that its list lacks.
+// unlistedCase is a release that the list of a cluster lacks, and how the cluster responds to a
+// read of its record.
 type unlistedCase struct {
 	gone       bool
-	noRevision bool // The state is of an earlier version and names no revision.
+	noRevision bool // The state is of an earlier version and has no revision.
 	fails      error
-	// counts reports that the release counts as gone.
+	// counts reports that the release counts as removed.
 	counts bool
 }
 
@@ -31,7 +32,7 @@ func unlistedCases() map[string]unlistedCase {
 	}
 }
 
-// arrange makes a cluster whose lists are empty, and what state knows of its release.
+// arrange returns a cluster whose lists are empty, and the state of its release.
 func (u unlistedCase) arrange(web target.Deployment) (fleet, map[deploy.Key]deploy.Record) {
 	clusters := newFleet("c1")
 	if !u.gone {
@@ -48,8 +49,8 @@ func (u unlistedCase) arrange(web target.Deployment) (fleet, map[deploy.Key]depl
 	return clusters, map[deploy.Key]deploy.Record{key("c1", "web"): record}
 }
 
-// An empty list makes no release count as gone that state knows, as long as its record can
-// be read by its name.
+// A release in state that an empty list lacks does not count as removed while its record can be
+// read by name.
 func TestObserveAsksForWhatAListLacks(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
@@ -78,8 +79,8 @@ func TestObserveAsksForWhatAListLacks(t *testing.T) {
 	}
 }
 
-// A release that an empty list hides is neither forgotten by its removal nor installed a
-// second time.
+// If an empty list hides a release, a removal keeps it in state, and a write does not install it
+// again.
 func TestApplyAsksForWhatAListLacks(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")

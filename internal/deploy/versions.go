@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Versions looks at the objects that values come from, by cluster. Clusters that
-// cannot be asked are missing in the answer; the caller learns of them by Observe.
+// Versions reads the versions of the objects that values come from, by cluster. Clusters that
+// cannot be read are missing in the result; Observe reports them to the caller.
 func (e *Engine) Versions(ctx context.Context, references map[string][]target.Reference) map[string]Versions {
 	return queryClusters(slices.Collect(maps.Keys(references)), func(name string) (Versions, error) { return e.versions(ctx, name, references[name]) })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A deployment whose values come from an object nobody has looked at is pinned to
-// the version that is there, and the version is handed back.
+// A deployment can get values from an object that has not been read. It is pinned to the version
+// on the cluster, and the apply returns that version.
 func TestApplyPinsWhatValuesComeFrom(t *testing.T) {
 	t.Parallel()
 	words := target.Reference{Kind: target.Secret, Namespace: "ns", Name: "words"}

@@ -11,17 +11,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/window"
 )
 
-// Windows decide whether deployments may change at one time.
+// Windows decide whether deployments may change at a given time.
 type Windows interface {
-	// Closed returns why a deployment must not change, nil if it may. onlyDrift says that the change
-	// only corrects drift.
+	// Closed returns why a deployment must not change, nil if it may. onlyDrift reports that the
+	// change only corrects drift.
 	Closed(cluster string, bundle window.Bundle, onlyDrift bool) error
 }
 
 const removing = "removing"
 
-// windowBundle is a bundle as windows see it. The labels of one that is not wanted any more are not
-// known.
+// windowBundle returns a bundle in the form that windows use. The labels of a bundle that is no
+// longer wanted are not known.
 func (d Desired) windowBundle(name string) window.Bundle {
 	for _, wanted := range d.Deployments {
 		if wanted.Bundle.Name == name {
@@ -47,7 +47,7 @@ func (d Desired) heldWrite(of target.Deployment, prior map[Key]Record) error {
 	return heldBy(d.Windows.Closed(of.Cluster, windowBundleOf(of), isDriftOnly(of, prior)))
 }
 
-// heldBy returns the error of a window as that of a deployment that is held.
+// heldBy returns the error of a window as the error of a held deployment.
 func heldBy(closed error) error {
 	if closed == nil {
 		return nil
@@ -66,7 +66,7 @@ func isDriftOnly(d target.Deployment, prior map[Key]Record) bool {
 }
 
 // heldRemovals returns the removals that are held, and why. stays are deployments whose change is
-// held. What a deployment that stays depends on stays, too.
+// held. If a deployment stays, the deployments that it depends on stay, too.
 func (d Desired) heldRemovals(removed []Key, stays map[Key]bool) map[Key]error {
 	if d.Windows == nil {
 		return nil
@@ -115,7 +115,7 @@ func (c Change) HeldRemovals() []Key {
 	return held
 }
 
-// Blocked returns the deployments among those to be written or removed that windows do not let change,
+// Blocked returns the deployments to be written or removed that windows do not allow to change,
 // and why.
 func (c Change) Blocked(desired Desired, windows Windows) map[Key]error {
 	if windows == nil {
@@ -135,7 +135,7 @@ func (c Change) Blocked(desired Desired, windows Windows) map[Key]error {
 	return blocked
 }
 
-// ClosedWindowError reports a deployment of a plan that a window does not let change any more.
+// ClosedWindowError reports a planned deployment that a window no longer allows to change.
 type ClosedWindowError struct{ Err error }
 
 func (e *ClosedWindowError) Error() string { return e.Err.Error() }

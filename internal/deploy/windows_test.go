@@ -48,7 +48,7 @@ func recordOf(name string) deploy.Record {
 	return deploy.Record{Release: name, Namespace: "ns", Digest: "old", State: status.Ready}
 }
 
-// What a change does to deployments while a window holds some of them.
+// A change in which a window holds some deployments.
 func TestCompareWithWindows(t *testing.T) {
 	t.Parallel()
 	all := func(*window.Specification) {}
@@ -117,7 +117,7 @@ func TestCompareWithWindows(t *testing.T) {
 	}
 }
 
-// texts are failures, with the name of the window alone if one holds the deployment.
+// texts describes failures, with only the name of the window if a window holds the deployment.
 func texts(failures []deploy.Failure) []string {
 	var found []string
 	for _, f := range failures {
@@ -131,7 +131,8 @@ func texts(failures []deploy.Failure) []string {
 	return found
 }
 
-// What was planned while a window was open is blocked when it is closed, and what it needs stays.
+// A deployment that was planned while a window was open is blocked when the window is closed.
+// Deployments that it needs stay.
 func TestBlockedByWindows(t *testing.T) {
 	t.Parallel()
 	ofOneAndTwo := nightly(func(s *window.Specification) { s.Bundles.Names = []string{"one", "two"} })

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-// Add makes diagnostics of messages. Everything that is reported passes here.
+// Add adds diagnostics for messages. All messages of package report are added here.
 func Add(diags *diag.Diagnostics, messages []report.Message) {
 	for _, message := range messages {
 		at := path.Empty()

@@ -7,13 +7,13 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// brief shows the lines that change in an object, each group below the object and the path of
-// its parents, such as "~ Deployment.apps/shop/web: spec.template.spec.containers[web]".
+// brief returns the changed lines of an object. The object and the path of the parents are above
+// each hunk, such as "~ Deployment.apps/shop/web: spec.template.spec.containers[web]".
 func brief(name, before, after string) []string {
 	const around = 0
 	changes, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), around)
 	if err != nil {
-		return []string{"~ " + name, "... cannot be compared"} // Lines gives no edits that do not fit.
+		return []string{"~ " + name, "... cannot be compared"} // Lines returns no invalid edits.
 	}
 	was, is := linesOf(before), linesOf(after)
 	var shown []string
@@ -35,7 +35,7 @@ func brief(name, before, after string) []string {
 	return shown
 }
 
-// changedLines are the lines of a hunk, without the indentation that they have in common.
+// changedLines returns the lines of a hunk, without the indentation that they have in common.
 func changedLines(hunk *udiff.Hunk) []string {
 	indent := -1
 	for _, line := range hunk.Lines {
@@ -54,9 +54,9 @@ func changedLines(hunk *udiff.Hunk) []string {
 	return shown
 }
 
-// parentsOf returns the path of the parents of a line of YAML, "" for a field of the object
-// itself. An item of a list has its name, if it has one: "spec.containers[web]". The YAML is in
-// the form that Content has: two spaces a level, items of a list not indented.
+// parentsOf returns the path of the parents of a line of YAML, "" for a field of the object itself.
+// The path contains the name of a list item, if the item has one: "spec.containers[web]". The YAML
+// must be in the form of Content: two spaces a level, items of a list not indented.
 func parentsOf(lines []string, at int) string {
 	if at < 0 || at >= len(lines) {
 		return ""

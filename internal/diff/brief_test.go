@@ -62,7 +62,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Whatever is compared, each changed line is shown, and nothing else is.
+// For any two texts, each changed line is shown, and nothing else.
 func FuzzBrief(f *testing.F) {
 	f.Add(briefObject, strings.Replace(briefObject, "web:1", "web:2", 1))
 	f.Add("- a\n- b\n", "  - a\n\n")

@@ -11,16 +11,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// ObjectChange is what a change makes of one object.
+// ObjectChange describes how one object changes.
 type ObjectChange struct {
-	// Key is that of the object, numbered from the second on where a manifest names
+	// Key is the key of the object. It has a number from the second object on if a manifest names
 	// one several times.
 	Key  string
 	Hook bool
-	// Stays says that an object which is not wanted any more asks to be left alone.
+	// Stays is true if an object is not wanted any more and its annotation makes Helm keep it.
 	Stays bool
-	// Before and After are YAML in which nothing secret can be read, "" where the
-	// object is not there.
+	// Before and After are YAML without secrets, "" if the object does not exist before or after
+	// the change.
 	Before, After string
 }
 
@@ -38,13 +38,13 @@ func (p documentKey) String() string {
 	return fmt.Sprintf("%s (%d)", p.key, p.number)
 }
 
-// Compare says which objects differ, in the order of their names, hooks last. Values
-// of Secrets are in no text; that one differs can be seen all the same.
+// Compare returns the objects that differ, in the order of their names, hooks last. No text
+// contains a value of a Secret, but each text shows if a value differs.
 func Compare(before, after []Document) ([]ObjectChange, error) {
 	return compare(before, after, nil)
 }
 
-// CompareHiding is Compare, and hides texts that came from a Terraform configuration as well.
+// CompareHiding is Compare, but also hides texts from a Terraform configuration.
 func CompareHiding(before, after []Document, texts HCLSides) ([]ObjectChange, error) {
 	return compare(before, after, &texts)
 }
@@ -92,8 +92,8 @@ func comparePlaces(a, b documentKey) int {
 	return a.number - b.number
 }
 
-// byPlace are the contents of documents. Those of equal keys are numbered in the order
-// of their contents, so that the order of a manifest says nothing.
+// byPlace returns the contents of documents by their keys. Documents with equal keys are numbered
+// in the order of their contents, so that the order in a manifest makes no difference.
 func byPlace(documents []Document) map[documentKey]string {
 	placed := make(map[documentKey]string, len(documents))
 	sorted := slices.SortedFunc(slices.Values(documents), func(a, b Document) int { return strings.Compare(a.Content, b.Content) })
@@ -107,12 +107,12 @@ func byPlace(documents []Document) map[documentKey]string {
 	return placed
 }
 
-// objectMasker hides values of an object as it was and as it is, either of which can be nil.
+// objectMasker hides values of an object before and after a change. Either can be nil.
 type objectMasker interface {
 	mask(before, after map[string]any)
 }
 
-// namesIn are the names and namespaces of objects.
+// namesIn returns the names and namespaces of objects.
 func namesIn(manifests ...[]Document) []string {
 	var names []string
 	for _, documents := range manifests {

@@ -8,8 +8,8 @@ func (d DeploymentDiff) Cluster() string { return d.cluster }
 // Bundle returns the bundle of the deployment.
 func (d DeploymentDiff) Bundle() string { return d.bundle }
 
-// Parts returns the diff for a report that shows the deployment beside it: what has to be known to
-// read it, and its lines.
+// Parts returns the diff for a report that shows the deployment separately: the notes of the diff,
+// and its lines.
 func (d DeploymentDiff) Parts() (notes []string, text string) {
 	lines := d.lines
 	for len(lines) > 0 && strings.HasPrefix(lines[0], "(") {

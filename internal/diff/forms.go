@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// forms are the ways in which a value is written.
+// forms returns the ways in which a value is written.
 func forms(value string) []string {
 	written := append(escaped(value), value)
 	written = append(written, aligned(value)...)
 	return written
 }
 
-// escaped are the forms in URLs, in JSON, in JSON within JSON, and as Go quotes texts. Most
+// escaped returns the forms in URLs, in JSON, in JSON within JSON, and in quoted Go strings. Most
 // programs write <, > and & in JSON as they are.
 func escaped(value string) []string {
 	literal := strconv.Quote(value)
@@ -37,8 +37,8 @@ func inJSON(value string, html bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(written.String(), `"`), "\"\n")
 }
 
-// aligned are the forms in base64: of the value alone, and of the value after other bytes,
-// which has three alignments. What a neighbouring byte has part in is left out of these.
+// aligned returns the forms in base64: of the value alone, and of the value after other bytes,
+// which has three alignments. Digits that also contain bits of a neighbouring byte are left out.
 func aligned(value string) []string {
 	var found []string
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {

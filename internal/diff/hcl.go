@@ -3,18 +3,18 @@ package diff
 import "strings"
 
 const (
-	// fromHCL replaces a text that came from a Terraform configuration.
+	// fromHCL replaces a text from a Terraform configuration.
 	fromHCL = "(from HCL)"
-	// fromHCLChanged replaces one that is not as it was before.
+	// fromHCLChanged replaces such a text if it has changed.
 	fromHCLChanged = "(from HCL, changed)"
 )
 
-// HCLText is what is known of the texts in objects that came from a Terraform configuration.
-// Each can be the value of a sensitive variable.
+// HCLText describes the texts in objects that are from a Terraform configuration. Each can be the
+// value of a sensitive variable.
 type HCLText struct {
-	// All says that any text can have come from there.
+	// All is true if any text can be from the configuration.
 	All bool
-	// Texts are those that did, before a chart was rendered with them.
+	// Texts are the texts from the configuration, before a chart was rendered with them.
 	Texts []string
 }
 
@@ -23,22 +23,22 @@ type HCLSides struct{ Before, After HCLText }
 
 // hclMasker hides texts from a configuration. Names of objects stay: a plan shows them anyway.
 type hclMasker struct {
-	// hidesAll says on which side any text is hidden.
+	// hidesAll is true for a side on which every text is hidden.
 	hidesAll struct{ before, after bool }
 
 	public map[string]bool
-	// whole are the texts in lower case. They are hidden whatever their length.
+	// whole contains the texts in lower case. They are hidden at any length.
 	whole map[string]bool
-	// parts finds the texts in longer ones.
+	// parts finds the texts in longer texts.
 	parts *Masker
-	// within are all texts in lower case, to find what a chart has cut from one.
+	// within contains all texts in lower case, to find the parts that a chart has cut from a text.
 	within string
-	// searched is how many bytes of it were searched so far.
+	// searched is how many bytes of within were searched so far.
 	searched int
 }
 
-// maxSearched bounds how many bytes are searched for the objects of one deployment, some tenths
-// of a second. Any text after that is hidden.
+// maxSearched limits how many bytes are searched for the objects of one deployment. The search
+// takes some tenths of a second. Any text after that is hidden.
 const maxSearched = 1 << 30
 
 func newHCLMasker(of HCLSides, names []string) *hclMasker {
@@ -72,10 +72,10 @@ func (m *hclMasker) add(text string, within *strings.Builder) {
 	}
 }
 
-// mask hides texts in an object as it was and as it is, either of which can be nil.
+// mask hides texts in an object before and after a change. Either can be nil.
 func (m *hclMasker) mask(before, after map[string]any) { pairs{m.maskTexts}.object(before, after) }
 
-// maskTexts is for a value as it was and as it is. A text that is the same on both sides and
+// maskTexts masks a value before and after a change. A text that is the same on both sides and
 // public on one of them is public.
 func (m *hclMasker) maskTexts(was, is any) (maskedWas, maskedIs any) {
 	before, isBefore := was.(string)
@@ -98,7 +98,7 @@ func (m *hclMasker) maskTexts(was, is any) (maskedWas, maskedIs any) {
 	return maskedWas, maskedIs
 }
 
-// markChanged marks what is masked and not as it was, line by line.
+// markChanged marks the masked lines that have changed.
 func markChanged(before, after, masked string) string {
 	was, is, shown := strings.Split(before, "\n"), strings.Split(after, "\n"), strings.Split(masked, "\n")
 	if len(is) != len(shown) || len(was) != len(is) {
@@ -112,7 +112,8 @@ func markChanged(before, after, masked string) string {
 	return strings.Join(shown, "\n")
 }
 
-// text hides a line as a whole, and of a longer text the lines that have something to hide.
+// text hides a single line as a whole. In a longer text it hides only the lines with something to
+// hide.
 func (m *hclMasker) text(text string, all bool) string {
 	if m.isPublic(text) {
 		return text
@@ -134,8 +135,9 @@ func (m *hclMasker) text(text string, all bool) string {
 	return fromHCL
 }
 
-// lines hides what is in the lines of a text: what was found, or all of a line that is one from
-// a configuration or a part of it.
+// lines hides texts in the lines of a longer text. A line that is from a configuration, or is a
+// part of such a text, is hidden as a whole. In any other line only the texts that were found are
+// hidden.
 func (m *hclMasker) lines(text string, hasParts bool) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -151,14 +153,15 @@ func (m *hclMasker) lines(text string, hasParts bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// isPublic reports whether a text says nothing, is printed anyway or is masked already.
+// isPublic reports whether a text is empty or a word of YAML, is printed anyway, or is masked
+// already.
 func (m *hclMasker) isPublic(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	return trimmed == "" || isWord(trimmed) || m.public[trimmed] || trimmed == Sensitive || trimmed == maskedChanged
 }
 
-// isText reports whether a text is one from a configuration, or a part of it: a chart can cut
-// it, or read it as YAML.
+// isText reports whether a text is from a configuration, or is a part of such a text. A chart can
+// cut a text, or read it as YAML.
 func (m *hclMasker) isText(text string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
 	return m.whole[text] || m.isWithin(text)

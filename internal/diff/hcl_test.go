@@ -11,8 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// A text that came from a configuration is hidden wherever a chart puts it, and what is not
-// such a text is shown.
+// A text from a configuration is hidden wherever a chart puts it, and any other text is shown.
 func TestCompareHidesHCL(t *testing.T) {
 	t.Parallel()
 	const (
@@ -25,7 +24,7 @@ func TestCompareHidesHCL(t *testing.T) {
 		object        string // open or config, whose % is before or after
 		before, after string
 		texts         diff.HCLSides
-		// want are the lines that differ, and lack those that must not be shown.
+		// want are the lines that differ. They do not contain the lines that must not be shown.
 		want []string
 	}{
 		"public text": {
@@ -137,7 +136,7 @@ func TestCompareHidesHCL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			preview := diff.Preview{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: changes} // Not brief: what does not change is masked as well.
+			preview := diff.Preview{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: changes} // Not brief, so that unchanged lines are shown and masked as well.
 			text := diff.Join([]diff.DeploymentDiff{preview.Diff()})
 			var got []string
 			for line := range strings.Lines(text) {
@@ -161,7 +160,7 @@ func TestCompareHidesHCL(t *testing.T) {
 	}
 }
 
-// A brief preview shows what the objects of a plan do not.
+// A brief preview shows only the changes that the objects of a plan do not show.
 func TestBriefPreview(t *testing.T) {
 	t.Parallel()
 	added := diff.ObjectChange{Key: "ConfigMap/ns/new", After: "a: 1\n"}
@@ -203,7 +202,7 @@ func TestBriefPreview(t *testing.T) {
 
 func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
 
-// Very long texts on both sides take a bounded time. What is not searched is hidden.
+// Very long texts on both sides take a limited time. Texts that are not searched are hidden.
 func TestSearchForHCLIsBounded(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how much of a value is compared. What has the beginning of a longer one is
-// hidden to the length of that: memory does not grow with the files in Secrets.
+// longest is how many bytes of a value are compared. A text with the beginning of a longer value is
+// hidden to the length of that value. This way memory does not grow with the files in Secrets.
 const longest = 1 << 10
 
 // pattern is one form of a value.
 type pattern struct {
-	text   string // to longest
-	length int    // of all of it
-	// prefix is the pattern that is the longest proper beginning of this one, or -1.
+	text   string // at most longest bytes
+	length int    // of the whole form
+	// prefix is the index of the longest other pattern that this one begins with, or -1.
 	prefix int
 }
 
-// index finds values in texts. Long ones are sorted and found by their first bytes, so that
-// the time depends on the text and hardly on the number of values.
+// index finds values in texts. Long values are sorted and found by their first bytes, so that the
+// time depends on the text and hardly on the number of values.
 type index struct {
 	patterns []pattern
-	// starts are the patterns that begin with the same bytes, from and to.
+	// starts contains the range of the patterns that begin with the same bytes.
 	starts map[uint64][2]int
 	words  map[string]bool
 }
@@ -74,11 +74,11 @@ func startOf(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:a
 // span is a part of a text.
 type span struct {
 	from, to int
-	// word says that it is hidden as a whole word only.
+	// word is true if the span is hidden as a whole word only.
 	word bool
 }
 
-// find adds to spans what is to be hidden in a text.
+// find appends the parts of a text that have to be hidden to spans.
 func (x *index) find(text string, spans []span) []span {
 	if len(x.starts) > 0 {
 		spans = x.findLong(text, spans)
@@ -108,9 +108,9 @@ func (x *index) findLong(text string, spans []span) []span {
 	return spans
 }
 
-// longestAt returns the length of the longest value that a text begins with. Of the values
-// that are not greater than the text, the greatest begins with each value that the text
-// begins with.
+// longestAt returns the length of the longest value that a text begins with. The search starts at
+// the greatest value that is not greater than the text. Each value that the text begins with is a
+// prefix of that one.
 func (x *index) longestAt(text string, candidates [2]int) int {
 	low, high := candidates[0], candidates[1]
 	after, exact := slices.BinarySearchFunc(x.patterns[low:high], text, func(p pattern, text string) int { return strings.Compare(p.text, text) })
@@ -152,8 +152,8 @@ func (x *index) findWords(text string, spans []span) []span {
 	return spans
 }
 
-// isWhole reports whether a part of a text is no part of a longer word, nor of an address, a
-// version or a date if it is a number.
+// isWhole reports whether a part of a text is not part of a longer word. A number must also not be
+// part of an address, a version or a date.
 func isWhole(text string, from, to int) bool {
 	if from > 0 && isLetter(text[from-1]) && isLetter(text[from]) {
 		return false
@@ -169,7 +169,7 @@ func isWhole(text string, from, to int) bool {
 	return !joinedBefore && !joinedAfter
 }
 
-// isLetter takes every byte of a character beyond ASCII for a letter.
+// isLetter treats every byte of a character beyond ASCII as a letter.
 func isLetter(b byte) bool {
 	return b == '_' || isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b >= utf8.RuneSelf
 }
@@ -196,7 +196,7 @@ func mergeSpans(text string, spans []span, public []string) []span {
 	return joined
 }
 
-// protected are the places of public names that contain a word that was found.
+// protected returns the positions of public names that contain a word that was found.
 func protected(text string, spans []span, public []string) []span {
 	words := map[string]bool{}
 	for _, found := range spans {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// quoting is how API servers begin to quote a value that they refuse
-// (k8s.io/apimachinery, pkg/util/validation/field, ErrorBody).
+// quoting matches the text before a quoted value that an API server refuses (k8s.io/apimachinery,
+// pkg/util/validation/field, ErrorBody).
 var quoting = regexp.MustCompile(`(Invalid value|Unsupported value|Duplicate value): `)
 
-// withoutInvalidValues cuts values that API servers quote: what remains is the field and the
-// reason. Numbers and booleans stay. Where a value does not end, the rest of the text is cut.
+// withoutInvalidValues removes the values that API servers quote, so that the field and the reason
+// remain. Numbers and booleans stay. If a value has no end, the rest of the text is removed.
 func withoutInvalidValues(text string) string {
 	var written strings.Builder
 	for {
@@ -34,8 +34,8 @@ func withoutInvalidValues(text string) string {
 	}
 }
 
-// quotedLength is the length of a text, an object, a list or a Go literal that a text begins
-// with, 0 for anything else.
+// quotedLength returns the length of the value at the beginning of a text: a quoted text, an
+// object, a list or a Go literal. It returns 0 for anything else.
 func quotedLength(text string) int {
 	if length := nameLength(text); length < len(text) && strings.IndexByte("{[(", text[length]) >= 0 {
 		return length + balanced(text[length:])
@@ -53,7 +53,7 @@ func quotedLength(text string) int {
 	return 0
 }
 
-// nameLength is the length of the type of a Go literal, such as map[string]interface {}.
+// nameLength returns the length of the type of a Go literal, such as map[string]interface {}.
 func nameLength(text string) int {
 	end := 0
 	for end < len(text) && (isLetter(text[end]) || strings.IndexByte(".*&/[]-", text[end]) >= 0) {
@@ -71,7 +71,8 @@ func nameLength(text string) int {
 	return end
 }
 
-// balanced is the length of what is in brackets, or of all if they do not end.
+// balanced returns the length of a text in brackets, or the whole length if the brackets do not
+// end.
 func balanced(text string) int {
 	depth := 0
 	for i := 0; i < len(text); {
@@ -91,7 +92,7 @@ func balanced(text string) int {
 	return len(text)
 }
 
-// literal is the length of a text in quotes, or of all if they do not end.
+// literal returns the length of a text in quotes, or the whole length if the quotes do not end.
 func literal(text string) int {
 	quote := text[0]
 	for i := 1; i < len(text); i++ {

@@ -8,10 +8,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// maskedChanged replaces a value that is not as it was before: a hash would reveal more.
+// maskedChanged replaces a value that has changed. A hash would reveal more.
 const maskedChanged = "(sensitive value, changed)"
 
-// secrets hide the values of the Secrets of a release, before and after a change.
+// secrets hides the values of the Secrets of a release, before and after a change.
 type secrets struct{ *Masker }
 
 func secretsIn(manifests ...[]Document) secrets {
@@ -26,7 +26,7 @@ func secretsIn(manifests ...[]Document) secrets {
 			if document.Group != "" || document.Kind != "Secret" {
 				continue
 			}
-			// What cannot be read is no JSON, and Compare fails with it.
+			// Content that cannot be read is not JSON, and Compare fails with it.
 			if content, err := decodeContent(document.Content); err == nil {
 				found.AddSecret(content)
 			}
@@ -35,7 +35,7 @@ func secretsIn(manifests ...[]Document) secrets {
 	return found
 }
 
-// mask hides secrets in an object as it was and as it is, either of which can be nil.
+// mask hides secrets in an object before and after a change. Either can be nil.
 func (s secrets) mask(before, after map[string]any) {
 	if isSecret(before) || isSecret(after) {
 		hideEach(before, after, "data")
@@ -45,8 +45,9 @@ func (s secrets) mask(before, after map[string]any) {
 	pairs{s.maskText}.object(before, after)
 }
 
-// maskText masks what is text on either side. A line is hidden as a whole, and so is what it
-// was or becomes: that may be another secret. Of a longer text only the values are hidden.
+// maskText masks a value if a text on either side contains a secret. A single line is hidden as a
+// whole on both sides, because the other value may be another secret. In a longer text only the
+// secret values are hidden.
 func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 	before, isBefore := was.(string)
 	after, isAfter := is.(string)
@@ -77,7 +78,8 @@ func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 
 func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }
 
-// replacementFor is the replacement of a value as it is, given what it was if it was there.
+// replacementFor returns the replacement of a value after a change. had is true if the value
+// existed before.
 func replacementFor(had bool, was, is any) string {
 	if !had || reflect.DeepEqual(was, is) {
 		return Sensitive
@@ -85,7 +87,7 @@ func replacementFor(had bool, was, is any) string {
 	return maskedChanged
 }
 
-// hideEach hides all that is in a field, whatever it is.
+// hideEach hides all content of a field. A map keeps its keys.
 func hideEach(before, after map[string]any, field string) {
 	was, wasMap := before[field].(map[string]any)
 	is, isMap := after[field].(map[string]any)
@@ -109,7 +111,7 @@ func hide(before, after map[string]any, field string) {
 	}
 }
 
-// keysOf are the keys of either map.
+// keysOf returns the keys of both maps.
 func keysOf(a, b map[string]any) []string {
 	keys := make([]string, 0, len(a))
 	for key := range a {

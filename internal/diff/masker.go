@@ -1,5 +1,5 @@
-// Package diff returns the text diff of the objects of releases. It hides what is secret in
-// this and in all other texts that leave the provider, and makes foreign text harmless to a
+// Package diff returns the text diff of the objects of releases. It hides secrets in this text and
+// in all other texts that leave the provider. It makes text from other sources harmless to a
 // terminal.
 package diff
 
@@ -24,9 +24,10 @@ const (
 	shortest = 3
 )
 
-// Masker hides the values that it was given. A Masker of a configured provider knows its
-// credentials. A Masker made by For knows these too, and what an operation reads of one
-// release. Its methods may be called concurrently. A nil Masker knows no value.
+// Masker hides the values that were added to it. The Masker of a configured provider has the
+// credentials of the provider. A Masker made by For has these too, and the secrets that an
+// operation reads of one release. Its methods may be called concurrently. A nil Masker hides no
+// value.
 type Masker struct {
 	parent *Masker
 
@@ -36,8 +37,8 @@ type Masker struct {
 	built  *index
 }
 
-// For returns a Masker that also hides what m hides now and later. What is added to it is
-// not added to m.
+// For returns a Masker that also hides what m hides now and later. Values added to it are not added
+// to m.
 func (m *Masker) For() *Masker { return &Masker{parent: m} }
 
 // Add hides credentials and other texts that are secret as a whole.
@@ -48,8 +49,8 @@ func (m *Masker) Add(secrets ...string) {
 	}
 }
 
-// addLines hides the lines of a key or a file: a line is quoted without the others, and in
-// YAML each is indented.
+// addLines hides the lines of a key or a file, because a line can be quoted without the others, and
+// YAML indents each line.
 func (m *Masker) addLines(secret string) {
 	const shortestLine = 16
 	if !strings.Contains(strings.TrimSpace(secret), "\n") {
@@ -118,8 +119,8 @@ func (m *Masker) addValue(value string) {
 	}
 }
 
-// isWord reports whether a value is a word of YAML or the name of a default. They say nothing
-// without their key, and every error has them.
+// isWord reports whether a value is a word of YAML or the name of a default. Such a word reveals
+// nothing without its key, and many errors contain it.
 func isWord(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "yes", "no", "on", "off", "null", "none", "default":
@@ -128,9 +129,9 @@ func isWord(value string) bool {
 	return false
 }
 
-// Publish keeps names readable, such as those of a release and of its namespace. They are
-// printed anyway: hiding them where a Secret has the same value would reveal that it has.
-// Credentials of the provider are hidden nevertheless.
+// Publish keeps names readable, such as those of a release and of its namespace. These names are
+// printed anyway. Hiding a name would reveal that a Secret has the same value. Credentials of the
+// provider are hidden nevertheless.
 func (m *Masker) Publish(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,8 +174,8 @@ func (m *Masker) add(value string) {
 	m.built = nil
 }
 
-// Text returns a text without secret values. A value that an API server quotes as invalid is
-// left out as well: it can be one of the live object, which nobody knows here.
+// Text returns a text without secret values. A value that an API server quotes as invalid is left
+// out as well. It can be a secret value of the live object that was not added to the Masker.
 func (m *Masker) Text(text string) string {
 	return m.hide(withoutInvalidValues(text))
 }
@@ -209,8 +210,7 @@ func (m *Masker) index() (known *index, public []string) {
 // Hides reports whether a text contains a secret value.
 func (m *Masker) Hides(text string) bool { return m.hide(text) != text }
 
-// Error returns an error with the text of err without secret values. It is an err to
-// errors.Is and errors.As.
+// Error returns an error that wraps err and has its text without secret values.
 func (m *Masker) Error(err error) error {
 	if err == nil {
 		return nil
@@ -218,7 +218,7 @@ func (m *Masker) Error(err error) error {
 	return WithText(err, m.Text(err.Error()))
 }
 
-// WithText returns err with another text.
+// WithText returns an error that wraps err and has another text.
 func WithText(err error, text string) error {
 	if err.Error() == text {
 		return err

@@ -17,7 +17,7 @@ import (
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	const secret = "open sesame/+?&<é\"" //nolint:gosec // no real one
+	const secret = "open sesame/+?&<é\"" //nolint:gosec // not a real secret
 	masker := &diff.Masker{}
 	masker.Publish("prod-eu", "postgres-ha")
 	masker.Add(secret, "hunter2", "hunter2hunter3", "443", "ab", "", "  trimmed-value\n", "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nw0BAQEFAASCBKcwggSjAgEA\n-----END KEY-----\n")
@@ -73,7 +73,7 @@ func TestText(t *testing.T) {
 		t.Run(fmt.Sprintf("base64 after %d bytes", length), func(t *testing.T) {
 			t.Parallel()
 			got := masker.Text("x " + within(strings.Repeat("#", length), "##"))
-			const edge = 8 // What neighbours have part in may stay, and the padding.
+			const edge = 8 // Digits with bits of neighbouring bytes may stay, and the padding.
 			if !strings.Contains(got, diff.Sensitive) || len(got) > len("x ")+len(diff.Sensitive)+edge {
 				t.Errorf("got %q", got)
 			}
@@ -216,7 +216,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// FuzzText looks for values that can be read in what the masker gives.
+// FuzzText searches the output of a masker for readable secret values.
 func FuzzText(f *testing.F) {
 	f.Add("open sesame", "it is open sesame")
 	f.Add("aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
@@ -224,7 +224,7 @@ func FuzzText(f *testing.F) {
 	f.Add("(sensitive value)", "(sensitive value)")
 	f.Fuzz(func(t *testing.T, secret, text string) {
 		secret = strings.TrimSpace(secret)
-		//nolint:gocritic // the secret may be part of what hides it
+		//nolint:gocritic // the secret may be part of the replacement text
 		if len(secret) < 8 || !utf8.ValidString(secret) || strings.Contains(diff.Sensitive+diff.Sensitive, secret) {
 			return
 		}
@@ -233,7 +233,7 @@ func FuzzText(f *testing.F) {
 		for name, written := range map[string]string{
 			"plain": secret, "base64": base64.StdEncoding.EncodeToString([]byte(secret)), "URL": url.QueryEscape(secret),
 		} {
-			// What hides a value can complete another one.
+			// The replacement text of one value can complete another value.
 			got := strings.ReplaceAll(masker.Text(text+"\x00"+written+"\x00"+text), diff.Sensitive, "\x00\x00")
 			if strings.Contains(got, written) && !strings.Contains(written, "\x00") {
 				t.Errorf("%s can be read in %q", name, got)

@@ -38,8 +38,8 @@ func isSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-// Object hides the values of an object that is a Secret, or of Secrets in a list, whatever
-// they are, and in other objects what the masker knows.
+// Object hides all values of an object that is a Secret, and of the Secrets in a list. In other
+// objects it hides the values that were added to the masker.
 func (m *Masker) Object(object map[string]any) {
 	items, isList := object["items"].([]any)
 	for _, item := range items {
@@ -63,8 +63,8 @@ func (m *Masker) Object(object map[string]any) {
 	}
 }
 
-// hideKey returns the key of a map without secret values, and unlike the other keys. Short
-// keys stay: most of them are names of fields, which can be values of a Secret as well.
+// hideKey returns the key of a map without secret values, and different from the other keys. Short
+// keys stay, because most are names of fields, which can be values of a Secret as well.
 func (m *Masker) hideKey(key string, of map[string]any) string {
 	hidden := m.hide(key)
 	if len(key) < anywhere || hidden == key {
@@ -89,7 +89,7 @@ func hideAll(object map[string]any, field string) {
 	}
 }
 
-// hideIn hides what is known in all texts of a value.
+// hideIn hides secret values in all texts of a value.
 func (m *Masker) hideIn(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

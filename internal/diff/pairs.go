@@ -1,12 +1,12 @@
 package diff
 
-// pairs walks through an object as it was and as it is, and masks each value with its
+// pairs visits an object before and after a change. It masks each value together with its
 // counterpart on the other side, nil for none.
 type pairs struct {
 	mask func(was, is any) (maskedWas, maskedIs any)
 }
 
-// object masks an object, either side of which can be nil.
+// object masks an object. Either side can be nil.
 func (p pairs) object(before, after map[string]any) {
 	for _, field := range keysOf(before, after) {
 		switch field {
@@ -19,7 +19,7 @@ func (p pairs) object(before, after map[string]any) {
 	}
 }
 
-// metadata leaves the name of an object alone, which is printed anyway.
+// metadata masks metadata except the name and the namespace, which are printed anyway.
 func (p pairs) metadata(before, after map[string]any) {
 	was, _ := before["metadata"].(map[string]any)
 	is, _ := after["metadata"].(map[string]any)
@@ -70,8 +70,8 @@ func (p pairs) value(was, is any) (maskedWas, maskedIs any) {
 	return p.mask(was, is)
 }
 
-// list masks items with their counterparts: those of the same name, such as containers and
-// variables, or of the same index where not all items have one.
+// list masks items with their counterparts. Counterparts have the same name, such as containers and
+// variables, or the same index if not all items have a name.
 func (p pairs) list(before, after []any) {
 	named := byName(before)
 	if byName(after) == nil {
@@ -97,7 +97,8 @@ func (p pairs) list(before, after []any) {
 	}
 }
 
-// byName are the indices of items by their names, nil if an item has none or that of another.
+// byName returns the indices of items by their names, nil if an item has no name or the name of
+// another item.
 func byName(items []any) map[string]int {
 	named := make(map[string]int, len(items))
 	for i, item := range items {

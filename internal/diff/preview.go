@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// ChangeKind is what becomes of a deployment.
+// ChangeKind is how a deployment changes.
 type ChangeKind int
 
 // The kinds, in the order in which they are reported.
@@ -20,22 +20,21 @@ const (
 	Added
 )
 
-// Preview is what a change makes of the objects of one deployment.
+// Preview describes how the objects of one deployment change.
 type Preview struct {
 	Cluster, Bundle string
 	Kind            ChangeKind
-	// Notes are what has to be known to read it, each a sentence without a full
-	// stop.
+	// Notes are what a reader needs to understand the preview, each a sentence without a full stop.
 	Notes []string
-	// Listed says that objects are named and their content is not shown.
+	// Listed is true if objects are named without their content.
 	Listed bool
-	// Brief leaves out what the objects of a plan show: those that are added and those that
-	// are removed. Unlisted says that the plan does not show objects.
+	// Brief leaves out the objects that are added or removed, because a plan shows them elsewhere.
+	// Unlisted is true if the plan does not show objects.
 	Brief, Unlisted bool
 	Objects         []ObjectChange
 }
 
-// DeploymentDiff is the text of a preview, as much of it as is to be shown.
+// DeploymentDiff is the text of a preview, shortened to what is shown.
 type DeploymentDiff struct {
 	cluster, bundle string
 	kind            ChangeKind
@@ -44,16 +43,16 @@ type DeploymentDiff struct {
 }
 
 const (
-	// maxLines are shown of one deployment, and maxTotal of all together.
+	// maxLines is how many lines are shown for one deployment, and maxTotal for all together.
 	maxLines = 100
 	maxTotal = 400
-	// maxBytes are shown of one line.
+	// maxBytes is how many bytes are shown of one line.
 	maxBytes = 200
-	// maxClusters are named beside a diff that they share.
+	// maxClusters is how many clusters are named for a diff that they share.
 	maxClusters = 12
 )
 
-// shown are the objects that a preview shows: removed ones first, then changed ones, then added
+// shown returns the objects that a preview shows: removed ones first, then changed ones, then added
 // ones.
 func (p Preview) shown() []ObjectChange {
 	shown := slices.Clone(p.Objects)
@@ -76,10 +75,10 @@ func (a ObjectChange) kind() ChangeKind {
 	return Modified
 }
 
-// IsEmpty reports that a brief preview has nothing to show.
+// IsEmpty reports whether a brief preview has nothing to show.
 func (p Preview) IsEmpty() bool { return p.Brief && len(p.shown()) == 0 }
 
-// Diff words a preview.
+// Diff returns the text of a preview.
 func (p Preview) Diff() DeploymentDiff {
 	p.Objects = p.shown()
 	made := DeploymentDiff{cluster: p.Cluster, bundle: p.Bundle, kind: p.Kind, title: p.title()}
@@ -96,8 +95,8 @@ func (p Preview) Diff() DeploymentDiff {
 	return made
 }
 
-// shortened leaves out what is too much, and says how much that is. begins are the
-// places where objects begin.
+// shortened leaves out the lines after maxLines, and states how many. begins contains the index of
+// the first line of each object.
 func shortened(lines []string, begins []int) []string {
 	if len(lines) <= maxLines {
 		return lines
@@ -124,7 +123,7 @@ func counted(number int, thing string) string {
 	return fmt.Sprintf("%d %ss", number, thing)
 }
 
-// title says what becomes of a deployment, with numbers as in a summary.
+// title describes how a deployment changes, with numbers as in a summary.
 func (p Preview) title() string {
 	var added, changed, removed, stay int
 	for _, altered := range p.Objects {
@@ -155,7 +154,7 @@ func (p Preview) title() string {
 	return kind + ": objects " + strings.Join(counts, " ")
 }
 
-// show are the lines of one object.
+// show returns the lines of one object.
 func (p Preview) show(altered ObjectChange) []string {
 	name := altered.Key
 	if altered.Hook {
@@ -204,14 +203,14 @@ func whole(sign, header, text string) []string {
 	return shown
 }
 
-// contextLines are shown around what changes.
+// contextLines is how many lines are shown around a change.
 const contextLines = 3
 
-// unified names the object at each of its hunks, as git names functions.
+// unified adds the name of the object to each of its hunks, as git adds the name of a function.
 func unified(name, before, after string) []string {
 	text, err := udiff.ToUnified("", "", before, udiff.Lines(before, after), contextLines)
 	if err != nil {
-		return []string{"@@ " + name + " @@", "... cannot be compared"} // Lines gives no edits that do not fit.
+		return []string{"@@ " + name + " @@", "... cannot be compared"} // Lines returns no invalid edits.
 	}
 	var shown []string
 	for i, line := range linesOf(text) {

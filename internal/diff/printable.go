@@ -7,12 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Shown is a text of others as it may leave the provider: without secret values, and printable.
+// Shown returns a text from another source as it may leave the provider: without secret values, and
+// printable.
 func (m *Masker) Shown(text string) string { return Printable(m.Text(text)) }
 
-// Printable writes what a terminal or an editor acts on so that it can be read: control
-// characters but tabs and line breaks, escape sequences, marks of the direction of writing,
-// characters without width, and bytes that are no UTF-8.
+// Printable escapes the characters on which a terminal or an editor acts. These are control
+// characters except tabs and line breaks, escape sequences, marks of the direction of writing,
+// characters without width, and bytes that are not UTF-8.
 func Printable(text string) string {
 	if strings.IndexFunc(text, isActive) < 0 && utf8.ValidString(text) {
 		return text
@@ -37,7 +38,7 @@ func Printable(text string) string {
 	return written.String()
 }
 
-// PrintableLine is Printable for a text that is to stay on one line, such as a name.
+// PrintableLine is Printable for a text that has to stay on one line, such as a name.
 func PrintableLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Printable(text))
 }
@@ -46,13 +47,13 @@ func isActive(r rune) bool {
 	switch r {
 	case '\n', '\t':
 		return false
-	case '\u2028', '\u2029', '\u115f', '\u1160', '\u3164', '\uffa0': // Line breaks, and letters that show nothing.
+	case '\u2028', '\u2029', '\u115f', '\u1160', '\u3164', '\uffa0': // Line breaks, and letters that are invisible.
 		return true
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// LastLine returns the last line of a text that is not empty, to a length in bytes.
+// LastLine returns the last line of a text that is not empty, at most limit bytes of it.
 func LastLine(text string, limit int) string {
 	text = strings.TrimSpace(text)
 	text = strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:])
@@ -62,14 +63,14 @@ func LastLine(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// WithoutMiddle returns a text of at most limit bytes: of a longer one the beginning and the
-// end, and how much is between them. It is for texts that were masked before, as half a secret
-// is not recognized.
+// WithoutMiddle returns a text of at most limit bytes. It keeps the beginning and the end of a
+// longer text, and states how many bytes it leaves out. The text must be masked before, because a
+// masker does not recognize half a secret.
 func WithoutMiddle(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	const marked = 48 // bytes for what stands in place of the middle
+	const marked = 48 // bytes for the text that replaces the middle
 	beginning, end := (limit-marked)*2/3, (limit-marked)/3
 	return fmt.Sprintf("%s … (%d bytes left out) … %s",
 		strings.ToValidUTF8(text[:beginning], ""), len(text)-beginning-end, strings.ToValidUTF8(text[len(text)-end:], ""))

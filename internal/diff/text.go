@@ -12,8 +12,8 @@ type sharedDiff struct {
 	clusters []string
 }
 
-// Join is one text of many diffs: each once, with the clusters that it is for. What
-// goes comes first. Lines that must stay as they are begin with a space.
+// Join returns one text for many diffs. It contains each diff once, with its clusters. Removed
+// deployments are listed first. Lines that must stay as they are begin with a space.
 func Join(diffs []DeploymentDiff) string {
 	var (
 		text  []string
@@ -35,8 +35,7 @@ func Join(diffs []DeploymentDiff) string {
 	return strings.Join(text, "\n\n")
 }
 
-// share puts equal diffs together, in the order of their kinds, bundles and first
-// clusters.
+// share merges equal diffs, in the order of their kinds, bundles and first clusters.
 func share(diffs []DeploymentDiff) []sharedDiff {
 	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b DeploymentDiff) int {
 		if a.kind != b.kind {
@@ -66,7 +65,7 @@ func (p sharedDiff) head() string {
 	return p.diff.bundle + " on " + Clusters(p.clusters) + p.diff.title
 }
 
-// Clusters lists the names of clusters, as many as are to be shown.
+// Clusters lists the names of clusters, at most maxClusters and the number of the others.
 func Clusters(names []string) string {
 	if more := len(names) - maxClusters; more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxClusters], ", "), more)
@@ -74,7 +73,7 @@ func Clusters(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// omittedText says how much is left out.
+// omittedText states how much is left out.
 func omittedText(left []sharedDiff) string {
 	deployments, lines := 0, 0
 	for _, of := range left {

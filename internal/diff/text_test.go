@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew") //nolint:gochecknoglobals // a flag of the test binary
 
-// Every file of testdata/diff holds deployments, as cluster/bundle/before.yaml and
-// after.yaml, what is said of one in cluster/bundle/about, and the text that is wanted.
+// Every file of testdata/diff contains deployments and the text that is wanted. A deployment is
+// cluster/bundle/before.yaml and after.yaml, with its remarks in cluster/bundle/about.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -91,7 +91,7 @@ func diffsOf(t *testing.T, files map[string]string) []diff.DeploymentDiff {
 	return diffs
 }
 
-// documents reads the objects of a manifest. An annotation "hook" makes one a hook.
+// documents reads the objects of a manifest. An object with an annotation "hook" is a hook.
 func documents(t *testing.T, manifest string) []diff.Document {
 	t.Helper()
 	var read []diff.Document
@@ -126,7 +126,7 @@ func documents(t *testing.T, manifest string) []diff.Document {
 	return read
 }
 
-// What is too much is counted, for one deployment and for all.
+// Lines that are left out are counted, for one deployment and for all.
 func TestJoinIsCut(t *testing.T) {
 	t.Parallel()
 	lines := func(n int) string {

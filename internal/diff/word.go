@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Word writes text without white space, so that others can split what it is part of: white space,
-// characters that a terminal acts on, and "%" itself are percent-encoded. The author of a
-// repository or a chart chooses its names.
+// Word writes text without white space, so that a program can split the line that contains it.
+// White space, characters that a terminal acts on, and "%" itself are percent-encoded. This is
+// necessary because the author of a repository or a chart chooses its names.
 func Word(text string) string {
 	var written strings.Builder
 	for len(text) > 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Apply writes the Bundles of a request and returns when the agents have carried out what they
-// say. A failure concerns one deployment, or those of one bundle; the others are finished. When ctx
-// ends, nothing more is written. Fleet goes on with what is.
+// Apply writes the Bundles of a request, and returns when the agents have applied them. A failure
+// concerns one deployment, or the deployments of one bundle; Apply finishes the others. When ctx
+// ends, Apply writes nothing more. Fleet still deploys the Bundles that were written before.
 func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
 	r := e.newRun(request)
 	existing, err := r.prepare(ctx)
@@ -60,7 +60,7 @@ func (e *Engine) newRun(request deploy.Request) *run {
 	}
 }
 
-// follow watches the BundleDeployments until stop is called, which returns when nothing watches any more.
+// follow watches the BundleDeployments until stop is called. stop returns when the watch has ended.
 func (r *run) follow(ctx context.Context) (stop func()) {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
@@ -71,7 +71,8 @@ func (r *run) follow(ctx context.Context) (stop func()) {
 	}
 }
 
-// prepare reads what there is. existing are deployments that keep a create from being begun.
+// prepare reads the existing objects of the target. If it returns existing deployments, a create
+// must not begin.
 func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err error) {
 	defer status.Recover("reading the management cluster", &err)
 	c, err := r.engine.management()
@@ -100,7 +101,8 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 	return nil, nil
 }
 
-// others are Bundles with the owner and the name of the target that no state of it knows.
+// others returns the Bundles that have the owner and the name of the target, and are not recorded
+// in its state.
 func (r *run) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
 	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
 	var found []metadata
@@ -144,7 +146,7 @@ func (r *run) writeAll(ctx context.Context) {
 	writing.Wait()
 }
 
-// work is what an apply writes of one bundle.
+// work is the part of an apply that writes one bundle.
 type work struct {
 	run    *run
 	bundle *bundle.Bundle
@@ -173,7 +175,8 @@ func (r *run) works() map[string]*work {
 	return works
 }
 
-// nameOf is the name of the Bundle of a bundle: that which there is, else a new one.
+// nameOf returns the name of the Bundle of a bundle: the name of the existing Bundle, else a new
+// name.
 func (r *run) nameOf(bundle string) string {
 	for key, record := range r.request.Prior {
 		if key.Bundle == bundle && record.Known.Instance != "" {
@@ -215,9 +218,9 @@ func (w *work) carryOut(ctx context.Context) {
 	}
 }
 
-// awaitOthers waits until Fleet's controller has processed the deployments of a Bundle that did not
-// change, so that a refresh right after an apply finds them as they were. That it did not in time is
-// no failure of them.
+// awaitOthers waits until Fleet's controller has processed the unchanged deployments of a Bundle. A
+// refresh right after an apply then finds them as they were. If the controller takes longer, these
+// deployments have not failed.
 func (r *run) awaitOthers(ctx context.Context, bundle, digest string) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTime)
 	defer cancel()
@@ -240,14 +243,14 @@ func (w *work) failAll(of []preparedDeployment, err error) {
 	}
 }
 
-// preparedDeployment is a deployment with what this provider knows of its objects.
+// preparedDeployment is a deployment with its rendering and its entry of the Bundle.
 type preparedDeployment struct {
 	deployment target.Deployment
 	rendering  release.Rendering
 	entry      entry
 }
 
-// prepare renders and translates deployments. What cannot be is not written.
+// prepare renders and translates deployments. A deployment for which that fails is not written.
 func (w *work) prepare(ctx context.Context) []preparedDeployment {
 	var prepared []preparedDeployment
 	for _, d := range w.write {
@@ -283,7 +286,7 @@ func (e *MissingClusterError) Error() string {
 	return fmt.Sprintf("the management cluster has no Cluster of this name in namespace %s", e.Namespace)
 }
 
-// put writes the Bundle. The entries of other clusters stay as they are.
+// put writes the Bundle. contentOf decides about the entries of other clusters.
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
 	return w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
@@ -292,7 +295,7 @@ func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest s
 	})
 }
 
-// contentOf is what the Bundle is to have, given what it has.
+// contentOf returns the new content of the Bundle, given its content before.
 func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content, error) {
 	wanted := content{specification: newSpecification(w.bundle, w.run.request.Owner), entries: map[string]entry{}}
 	for _, p := range prepared {
@@ -313,12 +316,12 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 			there = there.gone(folder, isKustomized)
 		case sameFiles, isWanted && d.Digest == there.digest:
 		case w.run.isRemoved(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}):
-			// The agent would deploy the new files once more before they are removed.
+			// The agent would deploy the new files before it removes them.
 			if w.run.canEmpty(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}, there) && found {
 				there = there.gone(folder, isKustomized)
 			}
 		case isWanted && d.Paused:
-			// Fleet holds it, and deploys it when the cluster is not paused any more.
+			// Fleet holds the deployment until the cluster is not paused any more.
 			translated, err := newEntry(d)
 			if err != nil {
 				return content{}, err
@@ -335,8 +338,8 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 // isRemoved reports whether this apply removes a deployment.
 func (r *run) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
 
-// SharedContentError reports a bundle whose files cannot change because one cluster is to keep
-// those that it has.
+// SharedContentError reports a bundle whose files cannot change because one cluster must keep its
+// present files.
 type SharedContentError struct{ Cluster string }
 
 func (e *SharedContentError) Error() string {

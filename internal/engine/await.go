@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// settle is how long a deployment has to report the same error until it counts: agents repeat
-	// what failed, and some of it works then.
+	// settle is how long a deployment must report the same error before the error counts: agents
+	// repeat failed operations, and some then succeed.
 	settle = 15 * time.Second
-	// mendAfter is how long Fleet may look for the Secret of a BundleDeployment.
+	// mendAfter is how long a BundleDeployment may wait for its Secret.
 	mendAfter = 10 * time.Second
-	// recheck is how often something is looked at that no event reports.
+	// recheck is the interval for checking what no event reports.
 	recheck = 3 * time.Second
 )
 
-// progress is when something happened last to a deployment of a bundle.
+// progress records when a deployment of a bundle last changed.
 type progress struct {
 	mu   sync.Mutex
 	last time.Time
-	// checked is when the Bundle itself was read last, and message why Fleet's controller cannot
-	// process it.
+	// checked is when the Bundle itself was last read. message is the reason why Fleet's controller
+	// cannot process it.
 	checked time.Time
 	message string
 }
@@ -48,7 +48,8 @@ func (p *progress) since() time.Time {
 	return p.last
 }
 
-// bundleMessage reads the Bundle for all who wait for its deployments.
+// bundleMessage reads the Bundle once for all goroutines that wait for its deployments, and again
+// after recheck.
 func (p *progress) bundleMessage(read func() string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +59,7 @@ func (p *progress) bundleMessage(read func() string) string {
 	return p.message
 }
 
-// StateError reports a deployment that is not as it is wanted.
+// StateError reports a deployment that is not in the wanted state.
 type StateError struct {
 	State status.State
 	// Text is the message of Fleet.
@@ -67,7 +68,7 @@ type StateError struct {
 
 func (e *StateError) Error() string { return e.Text }
 
-// await waits for one deployment, and notes what became of it.
+// await waits for one deployment, and records its result.
 func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 	key := deploy.KeyOf(p.deployment)
 	w.run.start(key)
@@ -84,7 +85,7 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 		w.run.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Waits: "the agent " + offline.seen()})
 		w.run.succeed(key, record)
 	default:
-		if record.State == status.Ready { // Of the version before.
+		if record.State == status.Ready { // The state of the version before.
 			record.State = status.WaitApplied
 		}
 		err = p.deployment.MaskError(err)
@@ -98,7 +99,7 @@ type waiter struct {
 	work   *work
 	of     target.Deployment
 	digest string
-	// valuesHash is that of sighting.
+	// valuesHash is as in sighting.
 	valuesHash string
 	id         deploymentID
 	began      time.Time
@@ -135,7 +136,7 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// see notes what there is of the deployment.
+// see records the newest BundleDeployment of the deployment.
 func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	w.last = sighting{deployment: bd, digest: w.digest, valuesHash: w.valuesHash, agent: w.work.run.view.clusters[w.of.Cluster].agent}
 	isNew := bd != nil && bd.Metadata.Labels[labelDigest] == w.digest
@@ -153,7 +154,7 @@ func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	}
 }
 
-// judge reports whether the wait is over, and why it failed.
+// judge reports whether the wait is over, and returns an error if the deployment has failed.
 func (w *waiter) judge(ctx context.Context, state status.State, text string) (done bool, err error) {
 	bd := w.last.deployment
 	if state != status.ErrApplied || text != w.failure {
@@ -177,7 +178,8 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 // starving follows a BundleDeployment that waits for its Secret.
 type starving struct{ since time.Time }
 
-// mend mends a BundleDeployment that has waited for too long, and again after as long.
+// mend repairs a BundleDeployment that has waited for its Secret for mendAfter. It does so again
+// after each further mendAfter.
 func (s *starving) mend(ctx context.Context, r *run, seen sighting) error {
 	switch {
 	case !seen.lacksValues():
@@ -191,11 +193,11 @@ func (s *starving) mend(ctx context.Context, r *run, seen sighting) error {
 	return nil
 }
 
-// mend makes Fleet write the Secret of a BundleDeployment again. It does not do so by itself when
-// the BundleDeployment was deleted by hand. Without the hash its controller would write a Secret
-// without values, so the identities of the deployment are removed as well: then it stages the
-// options of the Bundle anew. The agent does nothing meanwhile
-// (Fleet: internal/cmd/controller/target/builder.go and partition.go).
+// mend makes Fleet write the Secret of a BundleDeployment again. Fleet does not do that by itself
+// when the BundleDeployment was deleted by hand. mend removes the hash of the values. If only the
+// hash were removed, Fleet's controller would write a Secret without values. So mend also removes
+// the IDs of the deployment: the controller then stages the options of the Bundle again. The agent
+// does nothing in the meantime (Fleet: internal/cmd/controller/target/builder.go and partition.go).
 func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
 	path := fleetPath + "/namespaces/" + bd.Metadata.Namespace + "/bundledeployments/" + bd.Metadata.Name
 	err := r.store.client.patch(ctx, path, map[string]any{
@@ -203,16 +205,16 @@ func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
 		"spec":     map[string]any{"valuesHash": nil, "deploymentID": nil, "stagedDeploymentID": nil, "waitingForValues": true},
 	})
 	if err == nil || apierrors.IsConflict(err) || isNotFound(err) {
-		return nil // What somebody else has changed is looked at again.
+		return nil // If another client has changed the object, the next check reads it again.
 	}
 	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, and Fleet does not write it again; to make it do so, run "+
 		"kubectl -n %[1]s patch bundledeployment %[2]s --type merge -p '{\"spec\":{\"valuesHash\":null,\"deploymentID\":null,\"stagedDeploymentID\":null}}': %[3]w",
 		bd.Metadata.Namespace, bd.Metadata.Name, r.engine.failed("mending a BundleDeployment of", err))
 }
 
-// isLate reports that the deployment takes longer than it may. Its time begins when the agent is
-// given the deployment. Until then, as during a rollout, it begins again with each event of the
-// bundle.
+// isLate reports whether the deployment has exceeded its timeout. The timeout begins when the agent
+// is given the deployment. Until then, as during a rollout, the timeout begins again with each
+// event of the bundle.
 func (w *waiter) isLate() bool {
 	from := w.handed
 	if from.IsZero() {
@@ -228,7 +230,7 @@ func (w *waiter) timeout() time.Duration {
 	return w.work.run.request.Settings.Timeout
 }
 
-// record is what is known of a deployment whose Bundle was written.
+// record returns the record of a deployment whose Bundle was written.
 func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 	d := p.deployment
 	record := deploy.Record{
@@ -247,11 +249,12 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 	return record
 }
 
-// objectsOf are the objects of a deployment as this provider renders them. Those whose content can
-// differ have the digest of the deployment in place of a hash: only the agent's rendering counts.
-// If their names can differ, they are those that the agent reports.
+// objectsOf returns the objects of a deployment as this provider renders them. An object whose
+// content can differ has the digest of the deployment in place of a hash: only the agent's
+// rendering counts. If the names of the objects can differ, objectsOf returns the objects that the
+// agent reports.
 func objectsOf(p preparedDeployment, bd *bundleDeployment) map[string]string {
-	const length = 12 // as that of a hash
+	const length = 12 // the length of a hash
 	standIn := release.ShortHash([]byte(p.deployment.Digest))[:length]
 	objects := p.rendering.KnownHashes()
 	if objects != nil {
@@ -276,8 +279,8 @@ func objectsOf(p preparedDeployment, bd *bundleDeployment) map[string]string {
 	return objects
 }
 
-// countsOf are the numbers of objects of a record. All are ready where Fleet says so: hooks and
-// definitions count differently in it.
+// countsOf returns the numbers of objects of a record. If Fleet reports Ready, all objects count as
+// ready: Fleet counts hooks and definitions differently.
 func countsOf(record deploy.Record, bd *bundleDeployment) status.Counts {
 	switch {
 	case record.State == status.Ready:

@@ -1,6 +1,6 @@
-// Package engine delivers deployments by a real Fleet: it writes Bundles into the management
-// cluster, and reads from their BundleDeployments what Fleet's agents made of them. It connects
-// to no other cluster.
+// Package engine delivers deployments with a real Fleet. It writes Bundles into the management
+// cluster, and reads the results of Fleet's agents from the BundleDeployments. It connects to no
+// other cluster.
 package engine
 
 import (
@@ -26,19 +26,19 @@ const (
 	labelTarget   = labelPrefix + "target"
 	labelInstance = labelPrefix + "instance"
 	labelBundle   = labelPrefix + "bundle"
-	// labelDigest covers the specification and annotationDeployments. On a BundleDeployment it
-	// says from which specification it was computed.
+	// labelDigest covers the specification and annotationDeployments. On a BundleDeployment, the
+	// label identifies the specification from which Fleet computed the BundleDeployment.
 	labelDigest = labelPrefix + "digest"
 )
 
 const (
 	// annotationDeployments maps clusters to the digests of their deployments, as JSON.
 	annotationDeployments = labelPrefix + "deployments"
-	// annotationGeneration is the generation of the Bundle that this provider wrote. Another
-	// one was written by somebody else.
+	// annotationGeneration is the generation of the Bundle that this provider wrote. If the Bundle
+	// has another generation, another client has changed it.
 	annotationGeneration = labelPrefix + "generation"
-	// annotationSecrets is set once a Bundle has had values that no state stores. Nothing masks them
-	// in messages of its agents but the apply that writes it.
+	// annotationSecrets is set on a Bundle that has or had values that no state stores. Only the
+	// apply that writes the Bundle can mask them in messages of agents.
 	annotationSecrets = labelPrefix + "secrets"
 )
 
@@ -54,7 +54,8 @@ const (
 // TooLargeError reports a Bundle that the management cluster would not store.
 type TooLargeError struct {
 	Bundle string
-	// What is too large, such as "the values of all clusters", for what Object.
+	// What is too large, such as "the values of all clusters", and Object is the object that cannot
+	// store it.
 	What, Object string
 	Size, Limit  int
 }
@@ -72,12 +73,11 @@ type specification struct {
 	RolloutStrategy *fleetyaml.RolloutStrategy `json:"rolloutStrategy,omitempty"`
 	Resources       []resource                 `json:"resources,omitempty"`
 	ValuesHash      string                     `json:"valuesHash,omitempty"`
-	// TargetCustomizationMode is what the API server sets where it is not given.
+	// TargetCustomizationMode is always written: the API server would set a missing one.
 	TargetCustomizationMode string `json:"targetCustomizationMode"`
 }
 
-// content is what one Bundle of Fleet has of a bundle: the same for all clusters, and what each
-// cluster gets.
+// content is the content of a Bundle: the part for all clusters, and one entry for each cluster.
 type content struct {
 	specification
 
@@ -86,18 +86,19 @@ type content struct {
 
 // entry is what one cluster gets.
 type entry struct {
-	// options are those of Fleet as JSON.
+	// options are Fleet's options as JSON.
 	options map[string]any
-	// values are those of options["helm"] if nobody may read them in the Bundle.
+	// values are the Helm values if they must not be readable in the Bundle. options["helm"] then
+	// has no values.
 	values map[string]any
-	// digest is that of the deployment, goneDigest while it is removed.
+	// digest is the digest of the deployment, or goneDigest while the deployment is being removed.
 	digest string
 }
 
-// mark is what this provider writes on a Bundle.
+// mark identifies a Bundle of this provider in its labels.
 type mark = release.Mark
 
-// labelsOf are those of a Bundle: the bundle's own, and the marks.
+// labelsOf returns the labels of a Bundle: the bundle's own labels, and the marks.
 func labelsOf(own map[string]string, m mark, digest string) map[string]string {
 	all := make(map[string]string, len(own)+5) //nolint:mnd // the marks
 	maps.Copy(all, own)
@@ -113,16 +114,18 @@ func markOf(labels map[string]string) mark {
 }
 
 const (
-	// maxName is the length of a label's value: Fleet labels with the name of the Bundle.
+	// maxName is the maximum length of a label's value: Fleet uses the name of the Bundle as such a
+	// value.
 	maxName = 63
-	// nameHash is how many hexadecimal digits tell Bundles of targets apart.
+	// nameHash is the number of hexadecimal digits that distinguish the Bundles of targets.
 	nameHash = 20
 )
 
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// nameOf is the name of the Bundle of one bundle and target. The instance of a target is random,
-// so that two targets never have one Bundle, and it stays when the target is renamed.
+// nameOf returns the name of the Bundle for one bundle and target. The instance of a target is
+// random, so two targets never share a Bundle. The instance stays the same when the target is
+// renamed.
 func nameOf(owner, instance, bundle string) string {
 	sum := sha256.New()
 	for _, part := range []string{"bundle name v1", owner, instance, bundle} {
@@ -137,9 +140,8 @@ func nameOf(owner, instance, bundle string) string {
 	return readable + "-" + hash
 }
 
-// newSpecification translates what a bundle says of all clusters. Dependencies are found by the
-// labels of this provider: the Bundle of the bundle that is depended on can be of another target
-// of the same owner.
+// newSpecification translates the parts of a bundle that apply to all clusters. Dependencies are
+// found by the labels of this provider: a dependency can be in another target of the same owner.
 func newSpecification(b *bundle.Bundle, owner string) specification {
 	made := specification{RolloutStrategy: b.Definition.RolloutStrategy, Resources: resourcesOf(b), TargetCustomizationMode: fleetyaml.FirstMatch}
 	for _, dependency := range b.Definition.DependsOn {
@@ -162,7 +164,7 @@ func newSpecification(b *bundle.Bundle, owner string) specification {
 	return made
 }
 
-// checkSize reports a Bundle that is too large for the management cluster.
+// checkSize returns an error if a Bundle is too large for the management cluster.
 func checkSize(bundle string, spec map[string]any, deployments string) error {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -177,7 +179,8 @@ func checkSize(bundle string, spec map[string]any, deployments string) error {
 	return nil
 }
 
-// digestOf covers a specification as an API server returns it, and the digests of the deployments.
+// digestOf returns the digest of a specification, as an API server returns it, and of the digests
+// of the deployments.
 func digestOf(spec map[string]any, deployments string) (string, error) {
 	text, err := json.Marshal(spec) // Keys of maps are sorted.
 	if err != nil {
@@ -190,21 +193,22 @@ func digestOf(spec map[string]any, deployments string) (string, error) {
 	return "v1-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
 }
 
-// deploymentsText is annotationDeployments.
+// deploymentsText returns the value of annotationDeployments.
 func deploymentsText(entries map[string]entry) string {
 	digests := make(map[string]string, len(entries))
 	for cluster, of := range entries {
 		digests[cluster] = of.digest
 	}
-	text, _ := json.Marshal(digests) // Strings cannot fail.
+	text, _ := json.Marshal(digests) // Marshalling strings cannot fail.
 	return string(text)
 }
 
-// deploymentDigest is the form of a digest of a deployment.
+// deploymentDigest matches the digest of a deployment.
 var deploymentDigest = regexp.MustCompile(`^v[0-9]{1,3}-[0-9a-f]{32}$`)
 
-// deploymentsOf reads annotationDeployments. Somebody else can have written it, so what cannot be
-// read is empty or left out: nothing is deployed as it is wanted then.
+// deploymentsOf reads annotationDeployments. Another client can have written it, so unreadable text
+// counts as empty, and invalid digests are left out. The deployments concerned then do not count as
+// deployed as wanted.
 func deploymentsOf(annotations map[string]string) map[string]string {
 	digests := map[string]string{}
 	if json.Unmarshal([]byte(annotations[annotationDeployments]), &digests) != nil {
@@ -217,7 +221,8 @@ func deploymentsOf(annotations map[string]string) map[string]string {
 // clustersOf returns the clusters of entries, sorted.
 func clustersOf(entries map[string]entry) []string { return slices.Sorted(maps.Keys(entries)) }
 
-// asJSON is a value as encoding/json reads it: maps, lists, texts and numbers.
+// asJSON returns a value in the form in which encoding/json reads it: maps, lists, texts and
+// numbers.
 func asJSON[T any](value T) (map[string]any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -230,7 +235,7 @@ func asJSON[T any](value T) (map[string]any, error) {
 	return read, nil
 }
 
-// child is a map in a map, nil if there is none.
+// child returns the map under a key of a map, nil if there is none.
 func child(of map[string]any, key string) map[string]any {
 	found, _ := of[key].(map[string]any)
 	return found

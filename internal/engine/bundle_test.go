@@ -21,7 +21,7 @@ func testCluster(name, env string) target.Cluster {
 	return made
 }
 
-// composed is the spec of the Bundle of a bundle on clusters dev and prod.
+// composed returns the spec of the Bundle of a bundle on clusters dev and prod.
 func composed(t *testing.T, fleetYAML string, contents map[string]string) map[string]any {
 	t.Helper()
 	b := newBundle(t, "web", fleetYAML, contents)
@@ -94,8 +94,8 @@ func TestComposeRefusesDifferentOptions(t *testing.T) {
 	}
 }
 
-// mergeFleet merges options as Fleet does, as far as the options of compose go
-// (Fleet: internal/cmd/controller/options/calculate.go, Merge).
+// mergeFleet merges options as Fleet does, for the options of compose (Fleet:
+// internal/cmd/controller/options/calculate.go, Merge).
 func mergeFleet(root, own map[string]any) map[string]any {
 	merged := map[string]any{}
 	for _, of := range []map[string]any{root, own} {
@@ -111,7 +111,8 @@ func mergeFleet(root, own map[string]any) map[string]any {
 	return merged
 }
 
-// What Fleet merges for a cluster is what was resolved for it, and the same is read back.
+// Fleet's merge returns the resolved options of each cluster, and decompose reads the same options
+// back.
 func TestComposeRoundTrip(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
@@ -248,7 +249,7 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	random := make([]byte, 1_600_000)
 	source := rand.NewChaCha8([32]byte{})
-	_, _ = source.Read(random) // It does not fail.
+	_, _ = source.Read(random) // Read does not fail.
 	b := newBundle(t, "web", "", map[string]string{"a.yaml": "a: 1\n", "noise.bin": string(random)})
 	broken := CheckBundles("owner", deploymentsFor(t, []*bundle.Bundle{b}, []target.Cluster{testCluster("dev", "dev")}))
 	for _, err := range broken {
@@ -261,7 +262,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Texts of a Terraform configuration can be sensitive, so they are no part of a Bundle.
+// Texts of a Terraform configuration can be sensitive, so they are not in a Bundle.
 func TestValuesOfHCL(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t, "web", "helm: {values: {password: hunter2}}\n", map[string]string{"a.yaml": "a: 1\n"})
@@ -291,7 +292,8 @@ func TestSecretValues(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}
-	// What is equal on all clusters stands there once. Clusters that keep their values keep them.
+	// Values that are equal on all clusters are stored once. Clusters that keep their values keep
+	// them.
 	entries = map[string]entry{
 		"a": {digest: "v1-a", values: map[string]any{"x": "new", "y": 1.0}}, "b": {digest: "v1-b", values: map[string]any{"x": "new", "y": 2.0}},
 	}
@@ -313,7 +315,7 @@ func TestSecretValues(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values that one cluster keeps (-want +got):\n%s", diff)
 	}
-	// A cluster whose values stand in the Bundle must not get those of others.
+	// A cluster whose values are in the Bundle must not get those of other clusters.
 	entries["c"] = entry{digest: "v1-c"}
 	entries["a"] = entries["b"]
 	if got, err = secretValues(entries, nil, func(string) bool { return false }, nil); err != nil || got[rootKey] != nil {

@@ -28,11 +28,11 @@ const (
 	corePath  = "/api/v1"
 	// pageSize is how many objects one page of a list has.
 	pageSize = 250
-	// onlyMetadata asks an API server for objects without specification and status.
+	// onlyMetadata requests objects without specification and status.
 	onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// objectPath is where the objects of a kind are, in a namespace or in all.
+// objectPath returns the path of the objects of a kind, in one namespace or in all.
 func objectPath(namespace, resource string) string {
 	if namespace == "" {
 		return fleetPath + "/" + resource
@@ -40,11 +40,11 @@ func objectPath(namespace, resource string) string {
 	return fleetPath + "/namespaces/" + url.PathEscape(namespace) + "/" + resource
 }
 
-// client sends requests to the management cluster. Objects are JSON that is read into structs with
-// the fields that are used, so that nothing depends on the version of Fleet's Go types.
+// client sends requests to the management cluster. It reads the JSON of objects into structs with
+// only the fields that are used. So nothing depends on the version of Fleet's Go types.
 type client struct {
 	requests rest.Interface
-	// watching has no limit of time for a response: a watch is a response that goes on.
+	// watching has no timeout for a response: the response of a watch does not end.
 	watching rest.Interface
 }
 
@@ -91,7 +91,7 @@ const (
 	deploymentsPath    = fleetPath + "/" + deploymentResource
 )
 
-// bodyOf is the body of a response, or the error that it has: Raw alone does not read it.
+// bodyOf returns the body or the error of a response: Raw alone does not read the error.
 func bodyOf(response rest.Result) ([]byte, error) {
 	if err := response.Error(); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (c *client) get(ctx context.Context, path string) (object map[string]any, f
 	return object, true, nil
 }
 
-// isNotFound reports that one object is not there. A missing kind or a proxy in between answers 404,
-// too, and says nothing about an object.
+// isNotFound reports whether an object does not exist. A missing kind or a proxy in between can
+// also cause a response with code 404. Such a response names no object, and does not count.
 func isNotFound(err error) bool {
 	var answer apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
@@ -160,7 +160,7 @@ func (c *client) patch(ctx context.Context, path string, changes map[string]any)
 	return c.requests.Patch(types.MergePatchType).AbsPath(path).Body(body).Do(ctx).Error()
 }
 
-// remove deletes an object that is still as it was read. One that is gone is no error.
+// remove deletes an object if it is still as it was read. A missing object is no error.
 func (c *client) remove(ctx context.Context, path string, of metadata) error {
 	options := metav1.DeleteOptions{
 		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, Preconditions: metav1.NewPreconditionDeleteOptions(of.UID).Preconditions,
@@ -183,8 +183,8 @@ type watchEvent struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// watch calls see for each change from a version on, until the response ends. Its error is
-// *apierrors.StatusError if the API server ended it.
+// watch calls see for each change from a version on, until the response ends. The error is a
+// *apierrors.StatusError if the API server ended the watch with an error.
 func (c *client) watch(ctx context.Context, path, selector, version string, see func(watchEvent) error) error {
 	stream, err := c.watching.Get().AbsPath(path).Param("watch", "true").Param("labelSelector", selector).
 		Param("resourceVersion", version).Param("allowWatchBookmarks", "true").Stream(ctx)
@@ -203,7 +203,7 @@ func (c *client) watch(ctx context.Context, path, selector, version string, see 
 		}
 		if event.Type == "ERROR" {
 			status := metav1.Status{Code: http.StatusInternalServerError}
-			_ = json.Unmarshal(event.Object, &status) // What cannot be read is an internal error.
+			_ = json.Unmarshal(event.Object, &status) // An unreadable status counts as an internal error.
 			return &apierrors.StatusError{ErrStatus: status}
 		}
 		if err := see(event); err != nil {

@@ -27,7 +27,7 @@ type Cluster struct {
 	Facts target.Cluster
 	// Groups are the names of the ClusterGroups that select it, sorted.
 	Groups []string
-	// DeploymentNamespace is where its BundleDeployments are, "" before Fleet has made it.
+	// DeploymentNamespace is the namespace of its BundleDeployments, "" until Fleet has created it.
 	DeploymentNamespace string
 	// LastSeen is when its agent reported last. It is zero if that never happened.
 	LastSeen time.Time
@@ -56,7 +56,7 @@ type InvalidGroup struct {
 	Err  error
 }
 
-// Facts are those of the clusters, in their order.
+// Facts returns the facts of the clusters, in their order.
 func (i *Inventory) Facts() []target.Cluster {
 	facts := make([]target.Cluster, len(i.Clusters))
 	for at, cluster := range i.Clusters {
@@ -65,7 +65,7 @@ func (i *Inventory) Facts() []target.Cluster {
 	return facts
 }
 
-// Limits of what is read. Others write these objects.
+// Limits for reading. Other clients write these objects.
 const (
 	maxClusters = 20_000
 	// maxGroups keeps the work of finding the groups of all clusters to some seconds.
@@ -81,11 +81,12 @@ const (
 	maxState = 100
 )
 
-// InventoryTooLargeError says that a management cluster has more than is read.
+// InventoryTooLargeError reports that a management cluster has more objects than this provider
+// reads.
 type InventoryTooLargeError struct {
 	// Kind of the objects, such as "Cluster", and their Namespace.
 	Kind, Namespace string
-	// Limit is what is exceeded, such as "20000 objects".
+	// Limit is the limit that is exceeded, such as "20000 objects".
 	Limit string
 }
 
@@ -97,8 +98,8 @@ func (e *InventoryTooLargeError) Error() string {
 	return fmt.Sprintf("%s has more %s objects than are read: the limit is %s", where, e.Kind, e.Limit)
 }
 
-// Inventory reads the clusters and groups with paged lists, whatever their number. Its errors are a
-// *ManagementError or an *InventoryTooLargeError.
+// Inventory reads the clusters and groups with paged lists, up to maxClusters and maxGroups. Its
+// errors are a *ManagementError or an *InventoryTooLargeError.
 func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
 	c, err := e.management()
 	if err != nil {
@@ -207,8 +208,8 @@ func (o clusterObject) cluster(namespace string) Cluster {
 	}
 }
 
-// state is what Fleet displays, which shows nothing where all is well
-// (Fleet: internal/cmd/controller/summary/summary.go).
+// state returns the state that Fleet displays. Fleet displays nothing if all is well (Fleet:
+// internal/cmd/controller/summary/summary.go).
 func (o clusterObject) state() string {
 	switch {
 	case o.Status.Agent.LastSeen.IsZero():
@@ -254,8 +255,8 @@ func (l objectList) request(requests rest.Interface, next string) *rest.Request 
 	return request
 }
 
-// readPages calls see for each object of a list, a page at a time, and returns the version of the list.
-// An empty page that names a next one counts as well, so that a list ends.
+// readPages calls see for each object of a list, a page at a time, and returns the version of the
+// list. An empty page counts as one object, so that a list of empty pages ends at the limit.
 func readPages[T any](ctx context.Context, requests rest.Interface, of objectList, see func(T)) (version string, err error) {
 	objects, size, next := 0, 0, ""
 	for page := 0; page == 0 || next != ""; page++ {

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What Fleet makes of a group: internal/cmd/controller/target/query.go.
+// Groups are evaluated as in Fleet: internal/cmd/controller/target/query.go.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -65,7 +65,7 @@ func TestGroups(t *testing.T) {
 			if got := len(inventory.Invalid) > 0; got != test.invalid {
 				t.Errorf("invalid groups: got %v, want %v", inventory.Invalid, test.invalid)
 			}
-			// Targeting has to come to the same result.
+			// Targeting must have the same result.
 			matched, err := target.Match([]target.Rule{{ClusterGroup: "g"}}, inventory.Facts(), inventory.Groups)
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ type connectionTo struct{ config *rest.Config }
 
 func (c connectionTo) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
 
-// An API server can name a next page for ever, or give objects without end.
+// An API server can name a next page forever, or return objects without end.
 func TestAttackInventory(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("x", 1<<20)

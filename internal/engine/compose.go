@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// notPerCluster are options that Fleet takes from the root of a Bundle alone, or from all targets
+// notPerCluster are options that Fleet reads only from the root of a Bundle, or from all targets
 // together (Fleet: internal/cmd/controller/options/calculate.go, Merge, and
 // internal/cmd/controller/target/target.go, BundleDeployment).
 //
@@ -17,10 +17,11 @@ var notPerCluster = []string{
 	"namespaceLabels", "namespaceAnnotations", "deleteNamespace", "deleteCRDResources", "ignore", "helm.maxHistory", "helm.skipSchemaValidation",
 }
 
-// DifferentOptionsError reports an option that differs between clusters and cannot in a Bundle.
+// DifferentOptionsError reports an option that differs between clusters, although a Bundle has one
+// value for all.
 type DifferentOptionsError struct {
 	Option string
-	// Clusters are two that differ.
+	// Clusters are two clusters with different values.
 	Clusters [2]string
 }
 
@@ -29,9 +30,9 @@ func (e *DifferentOptionsError) Error() string {
 		e.Option, e.Clusters[0], e.Clusters[1])
 }
 
-// compose writes the spec of a Bundle. What is equal on all clusters stands at its root, what
-// differs in the target of each cluster. Fleet's merge only adds, so what a cluster does not have
-// is at the root neither.
+// compose returns the spec of a Bundle. Options that are equal on all clusters are at its root. The
+// other options are in the target of each cluster. Fleet's merge only adds options, so an option
+// that one cluster lacks is not at the root.
 func (c content) compose() (map[string]any, error) {
 	spec, err := asJSON(c.specification)
 	if err != nil {
@@ -47,7 +48,8 @@ func (c content) compose() (map[string]any, error) {
 	}
 	root, own := factor(all)
 	maps.Copy(spec, unflatten(root))
-	// An empty map, not none: a cluster without labels then gets the same as one with labels.
+	// An empty map in place of none: a cluster without labels then gets the same values as a
+	// cluster with labels.
 	helm := child(spec, "helm")
 	if helm == nil {
 		helm = map[string]any{}
@@ -66,13 +68,13 @@ func (c content) compose() (map[string]any, error) {
 	return spec, nil
 }
 
-// path is where an option stands, such as "helm", "values", "image".
+// optionPath is the path of an option, such as "helm", "values", "image".
 type optionPath [3]string
 
 func (p optionPath) String() string { return strings.TrimRight(strings.Join(p[:], "."), ".") }
 
-// flatten lists options by the places at which Fleet merges them. Deeper maps of values count as
-// one: they differ or they do not.
+// flatten returns options by the paths at which Fleet merges them. A deeper map of values counts as
+// one value: it is equal or different as a whole.
 func flatten(options map[string]any) map[optionPath]any {
 	flat := map[optionPath]any{}
 	for key, value := range options {
@@ -114,7 +116,7 @@ func unflatten(flat map[optionPath]any) map[string]any {
 	return options
 }
 
-// factor separates what all have in common from what each has of its own.
+// factor separates the entries that all maps have in common from the other entries of each map.
 func factor[K comparable](all []map[K]any) (common map[K]any, own []map[K]any) {
 	common = map[K]any{}
 	if len(all) == 0 {
@@ -137,7 +139,7 @@ func factor[K comparable](all []map[K]any) (common map[K]any, own []map[K]any) {
 	return common, own
 }
 
-// checkSame reports an option that differs and must not.
+// checkSame returns an error if clusters differ in an option of notPerCluster.
 func checkSame(clusters []string, all []map[optionPath]any) error {
 	for _, option := range notPerCluster {
 		var p optionPath
@@ -170,7 +172,7 @@ func decompose(spec map[string]any, digests map[string]string) (content, error) 
 	for _, target := range parts.Targets {
 		cluster, _ := target["clusterName"].(string)
 		if cluster == "" {
-			continue // Somebody else added it. The next write leaves it out.
+			continue // Another client added it. The next write removes it.
 		}
 		own := maps.Clone(target)
 		delete(own, "name")

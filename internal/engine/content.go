@@ -21,21 +21,23 @@ type resource struct {
 }
 
 const (
-	// compressed is the encoding of a file that is shorter so, or that is no text.
+	// compressed is the encoding of a file that is no text, or that is shorter when it is
+	// compressed.
 	compressed = "base64+gz"
-	// minCompressed is the length from which on compressing is worth it.
+	// minCompressed is the minimum length of a text for compression.
 	minCompressed = 1024
 )
 
-// What a removal deploys in place of a bundle: a chart without objects. A kustomization is built
-// beside a chart, so it has an empty one, too; one without any field is an error to kustomize.
+// A removal deploys a chart without objects in place of a bundle. Fleet builds a kustomization
+// beside a chart, so the removal has an empty kustomization, too. A kustomization without any field
+// is an error in kustomize.
 const (
 	emptyChart         = "apiVersion: v2\nname: gone\nversion: 0.0.0\n"
 	emptyKustomization = "generatorOptions:\n  disableNameSuffixHash: true\n"
 )
 
-// resourcesOf are the files of a bundle, and those of its removal. Those are in the Bundle from its
-// beginning: adding them later would change what is deployed everywhere.
+// resourcesOf returns the files of a bundle, and the files of its removal. The files of the removal
+// are in the Bundle from the start: adding them later would change the deployment on all clusters.
 func resourcesOf(b *bundle.Bundle) []resource {
 	resources := make([]resource, 0, len(b.Files)+2) //nolint:mnd // those of the removal
 	for _, file := range b.Files {
@@ -69,7 +71,7 @@ func zip(data []byte) []byte {
 	return zipped.Bytes()
 }
 
-// goneFolder is where the empty chart lies: a folder that the bundle does not have.
+// goneFolder returns the folder of the empty chart: a folder that the bundle does not have.
 func goneFolder(files []bundle.File) string {
 	for i := 0; ; i++ {
 		folder := "gone"
@@ -82,8 +84,8 @@ func goneFolder(files []bundle.File) string {
 	}
 }
 
-// goneFolderOf finds the folder of the empty chart in the files of a Bundle: the last Chart.yaml is
-// its own. isKustomized reports whether there is an empty kustomization, too.
+// goneFolderOf finds the folder of the empty chart in the files of a Bundle: the last files belong
+// to it. isKustomized reports whether there is an empty kustomization, too.
 func goneFolderOf(resources []resource) (folder string, isKustomized, found bool) {
 	for _, file := range slices.Backward(resources) {
 		switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// realEngine is an engine with the Fleet of a test.
+// realEngine returns an engine with the Fleet of a test.
 func realEngine(t *testing.T, fleet *testenv.Fleet, settings Settings) *Engine {
 	t.Helper()
 	settings.Namespace, settings.Parallelism = testenv.FleetNamespace, 4
@@ -28,7 +28,7 @@ func realEngine(t *testing.T, fleet *testenv.Fleet, settings Settings) *Engine {
 	}, realCharts(), masker)
 }
 
-// inventory are the clusters that a Fleet knows.
+// inventory returns the clusters of a Fleet.
 func inventory(t *testing.T, fleet *testenv.Fleet) []target.Cluster {
 	t.Helper()
 	read, err := realEngine(t, fleet, Settings{}).Inventory(t.Context())
@@ -48,7 +48,7 @@ func configMap(name, value string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: \"" + value + "\"}\n"
 }
 
-// story are a chart, plain manifests and a kustomization. size changes the chart everywhere.
+// story returns a chart, plain manifests and a kustomization. size changes the chart everywhere.
 func story(t *testing.T, namespace, size string) []*bundle.Bundle {
 	t.Helper()
 	return []*bundle.Bundle{
@@ -71,7 +71,7 @@ func client0(t *testing.T, fleet *testenv.Fleet, cluster string) kubernetes.Inte
 	return made
 }
 
-// valueOf is a value of a ConfigMap on a cluster, "" if there is none.
+// valueOf returns a value of a ConfigMap on a cluster, "" if there is none.
 func valueOf(t *testing.T, fleet *testenv.Fleet, cluster, namespace, name, key string) string {
 	t.Helper()
 	found, err := client0(t, fleet, cluster).CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})

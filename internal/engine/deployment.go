@@ -43,7 +43,7 @@ type bundleDeployment struct {
 	} `json:"status"`
 }
 
-// metadata is that of an object, as far as it is read.
+// metadata is the part of an object's metadata that is read.
 type metadata struct {
 	Name            string            `json:"name"`
 	Namespace       string            `json:"namespace"`
@@ -96,17 +96,18 @@ const (
 	labelClusterNamespace = wellknown.FleetPrefix + "cluster-namespace"
 )
 
-// maxText bounds a message of Fleet, in bytes.
+// maxText limits a message of Fleet, in bytes.
 const maxText = 2000
 
-// texts makes messages of others fit to be shown.
+// texts prepares messages of other programs for display.
 type texts struct{ masker *diff.Masker }
 
 func (t texts) shown(text string) string {
 	return diff.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
 }
 
-// failureOf is the message of a condition that is False. found is false if the object has none.
+// failureOf returns the message of a condition whose status is False. found is false if there is no
+// such condition.
 func failureOf(conditions []condition, kind string) (text string, found bool) {
 	for _, c := range conditions {
 		if c.Type == kind && c.Status == "False" {
@@ -122,21 +123,21 @@ const waitsForDependencies = "dependent bundle(s) are not ready"
 
 const notApplied = "the agent has not applied the last change yet"
 
-// sighting is what is known of one deployment when its state is determined.
+// sighting is the information from which the state of one deployment is determined.
 type sighting struct {
 	// deployment is the BundleDeployment, nil if there is none.
 	deployment *bundleDeployment
 	// digest is labelDigest of its Bundle.
 	digest string
 	agent  agent
-	// bundleMessage is why Fleet's controller cannot process the Bundle, "" if it can.
+	// bundleMessage is the reason why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
 	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
 	valuesHash string
 }
 
-// lacksValues reports that the agent has not got the values of the Bundle: their Secret is missing,
-// or was made without them.
+// lacksValues reports whether the agent lacks the values of the Bundle: their Secret is missing, or
+// was created without them.
 func (s sighting) lacksValues() bool {
 	bd := s.deployment
 	if bd == nil || bd.Metadata.DeletionTimestamp != "" {
@@ -146,13 +147,13 @@ func (s sighting) lacksValues() bool {
 	return bd.Spec.WaitingForValues || isHanded && s.valuesHash != "" && bd.Spec.ValuesHash != s.valuesHash
 }
 
-// agent is what the management cluster knows of the agent of a cluster.
+// agent is what the management cluster records about the agent of a cluster.
 type agent struct {
 	lastSeen time.Time
 	offline  bool
 }
 
-// text is the end of a message about a cluster, "" unless its agent is offline.
+// text returns the end of a message about a cluster, "" unless its agent is offline.
 func (a agent) text() string {
 	if !a.offline {
 		return ""
@@ -167,10 +168,10 @@ func (a agent) seen() string {
 	return "was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
 }
 
-// determine returns the state of a deployment in Fleet's words and why, "" for Ready. The first
-// condition that holds decides. Other than in Fleet's own GetDeploymentState
-// (internal/cmd/controller/summary/summary.go), what was computed from an earlier Bundle counts
-// as not applied, and an install that failed as failed.
+// determine returns the state of a deployment in Fleet's terms, and the reason, "" for Ready. The
+// first condition that is true decides. The result differs from Fleet's own GetDeploymentState
+// (internal/cmd/controller/summary/summary.go) in two cases. A BundleDeployment that was computed
+// from an earlier Bundle counts as not applied. A failed install counts as failed.
 func (s sighting) determine(t texts) (status.State, string) {
 	if s.bundleMessage != "" {
 		return status.ErrApplied, t.shown(s.bundleMessage)
@@ -179,8 +180,8 @@ func (s sighting) determine(t texts) (status.State, string) {
 	isGone := bd == nil || bd.Metadata.DeletionTimestamp != ""
 	switch {
 	case s.agent.offline && (isGone || bd.Metadata.Labels[labelDigest] != s.digest):
-		// What Fleet's controller has done so far makes no difference, so that a refresh soon after
-		// an apply finds the same.
+		// The progress of Fleet's controller makes no difference, so a refresh soon after an apply
+		// finds the same state.
 		return status.WaitApplied, notApplied + s.agent.text()
 	case isGone:
 		return status.Pending, "Fleet has not created its BundleDeployment yet"
@@ -207,7 +208,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	return s.determineApplied(t)
 }
 
-// determineApplied is the state of a deployment that its agent has applied.
+// determineApplied returns the state of a deployment that its agent has applied.
 func (s sighting) determineApplied(t texts) (status.State, string) {
 	bd := s.deployment
 	if text, is := failureOf(bd.Status.Conditions, "Monitored"); is && !bd.Status.Ready {
@@ -236,7 +237,7 @@ func firstText(texts ...string) string {
 	return texts[max(i, 0)]
 }
 
-// heldBecause says why Fleet does not hand a change to the agent.
+// heldBecause returns the reason why Fleet does not hand a change to the agent.
 func (d *bundleDeployment) heldBecause() string {
 	switch {
 	case d.Spec.Paused:
@@ -248,17 +249,17 @@ func (d *bundleDeployment) heldBecause() string {
 }
 
 const (
-	// maxObjects bounds how many objects of one status are read that are not as they should be.
-	// Fleet lists ten of each kind.
+	// maxObjects limits how many objects are read of NonReadyStatus and of ModifiedStatus. Fleet
+	// lists ten in each.
 	maxObjects = 20
-	// maxResources bounds how many objects of one deployment are read.
+	// maxResources limits how many objects of one deployment are read.
 	maxResources = 10_000
-	// maxConditions bounds how many conditions are read. Fleet has five.
+	// maxConditions limits how many conditions are read. Fleet has five.
 	maxConditions = 20
 )
 
-// trim leaves out what is not read of a status, before it is kept: agents write it, and whoever
-// acts for a cluster can be its agent.
+// trim cuts a status down to its limits before it is kept. Agents write the status, and any user
+// who controls a cluster can act as its agent.
 func (d *bundleDeployment) trim() {
 	of := &d.Status
 	of.Conditions = slices.Clone(of.Conditions[:min(len(of.Conditions), maxConditions)])
@@ -274,11 +275,11 @@ func (d *bundleDeployment) trim() {
 	of.ModifiedStatus = slices.Clone(of.ModifiedStatus[:min(len(of.ModifiedStatus), maxObjects)])
 }
 
-// short is the beginning and the end of a text that is masked and shown later. It leaves enough for
-// a secret not to be cut where it is shown.
+// short returns the beginning and the end of a text that is masked and shown later. It keeps more
+// than the shown part, so that no secret is cut within that part.
 func short(text string) string { return strings.Clone(diff.WithoutMiddle(text, 4*maxText)) }
 
-// finding is what the agent reports of objects.
+// finding returns what the agent reports about objects.
 func (d *bundleDeployment) finding(t texts) release.Finding {
 	found := release.Finding{Ready: max(0, d.Status.ResourceCounts.Ready)}
 	for _, of := range d.Status.NonReadyStatus {
@@ -300,7 +301,7 @@ func (d *bundleDeployment) finding(t texts) release.Finding {
 	return found
 }
 
-// key is an object as findings name it, such as "Deployment web/nginx".
+// key returns an object in the form of findings, such as "Deployment web/nginx".
 func (o object) key(t texts) string {
 	name := o.Name
 	if o.Namespace != "" {
@@ -309,7 +310,7 @@ func (o object) key(t texts) string {
 	return diff.PrintableLine(t.shown(o.Kind + " " + name))
 }
 
-// counts are the numbers of objects that the agent reports.
+// counts returns the numbers of objects that the agent reports.
 func (d *bundleDeployment) counts() status.Counts {
 	of := d.Status.ResourceCounts
 	return status.Counts{
@@ -318,7 +319,7 @@ func (d *bundleDeployment) counts() status.Counts {
 	}
 }
 
-// isApplied reports whether the agent has applied what the Bundle with a digest wants.
+// isApplied reports whether the agent has applied the Bundle with this digest.
 func (d *bundleDeployment) isApplied(digest string) bool {
 	return d.Metadata.Labels[labelDigest] == digest && d.Metadata.DeletionTimestamp == "" && d.Spec.DeploymentID != "" &&
 		d.Spec.DeploymentID == d.Spec.StagedDeploymentID && d.Spec.DeploymentID == d.Status.AppliedDeploymentID
@@ -329,7 +330,8 @@ func (d *bundleDeployment) isGone(digest string) bool {
 	return d.isApplied(digest) && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
 }
 
-// OfflineError reports a cluster whose agent was not seen for so long that it is not waited for.
+// OfflineError reports a cluster whose agent was not seen for a long time, so the apply does not
+// wait for it.
 type OfflineError struct {
 	// LastSeen is zero for an agent that was never seen.
 	LastSeen time.Time
@@ -340,7 +342,7 @@ func (e *OfflineError) Error() string {
 		"Start the agent, or set on_offline = \"leave\" in the engine block to let the apply succeed"
 }
 
-// seen is when the agent was last seen, in words.
+// seen describes when the agent was last seen.
 func (e *OfflineError) seen() string { return agent{lastSeen: e.LastSeen, offline: true}.seen() }
 
 // cutGroup separates the group of an API version from its version.

@@ -67,7 +67,7 @@ func TestDetermine(t *testing.T) {
 	}
 }
 
-// What others write into a status takes a bounded amount of text and of objects.
+// A status that another client writes takes a limited amount of text and of objects.
 func TestAttackHugeStatus(t *testing.T) {
 	t.Parallel()
 	bd := &bundleDeployment{}
@@ -107,7 +107,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// A refresh does not know write-only values, so it cannot mask them in a message of an agent.
+// A refresh has no write-only values, so it cannot mask them in a message of an agent.
 func TestRefreshHidesSecrets(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c1", Bundle: "web"}

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxDepth and maxPaths bound what is read of a patch.
+	// maxDepth and maxPaths limit what is read of a patch.
 	maxDepth = 20
 	maxPaths = 20
 )
 
-// differences are the places that a patch of Fleet's agent changes, without any value: a patch of
-// a Secret has its contents.
+// differences returns the paths that a patch of Fleet's agent changes, without values: a patch of a
+// Secret contains its data.
 func differences(patch string, t texts) []release.Difference {
 	var changes map[string]any
 	if json.Unmarshal([]byte(patch), &changes) != nil {

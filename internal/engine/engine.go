@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// OnOffline says what becomes of a deployment whose agent is not there.
+// OnOffline selects what happens to a deployment whose agent is offline.
 type OnOffline string
 
 const (
@@ -26,14 +26,14 @@ const (
 	LeaveOffline OnOffline = "leave"
 )
 
-// DefaultOfflineAfter is two of the intervals at which an agent reports itself.
+// DefaultOfflineAfter is twice the interval at which an agent reports.
 const DefaultOfflineAfter = 30 * time.Minute
 
-// Settings are those of an engine.
+// Settings are the settings of an engine.
 type Settings struct {
-	// Namespace is where the Cluster objects are.
+	// Namespace is the namespace of the Cluster objects.
 	Namespace string
-	// OnOffline is FailOffline if it is "", and OfflineAfter DefaultOfflineAfter if it is 0.
+	// OnOffline "" means FailOffline, and OfflineAfter 0 means DefaultOfflineAfter.
 	OnOffline    OnOffline
 	OfflineAfter time.Duration
 	// Parallelism is how many Bundles are written at once.
@@ -45,7 +45,7 @@ type Charts interface {
 	Render(ctx context.Context, d target.Deployment) (release.Rendering, error)
 }
 
-// Engine delivers by the Fleet of one management cluster.
+// Engine delivers with the Fleet of one management cluster.
 type Engine struct {
 	settings Settings
 	connect  func() (Connection, error)
@@ -56,8 +56,8 @@ type Engine struct {
 	client *client
 }
 
-// New makes an engine. connect makes the connection to the management cluster when it is first
-// needed. masker has the credentials.
+// New makes an engine. connect connects to the management cluster when that is first needed. masker
+// masks the credentials.
 func New(settings Settings, connect func() (Connection, error), charts Charts, masker *diff.Masker) *Engine {
 	settings.OnOffline = cmp.Or(settings.OnOffline, FailOffline)
 	settings.OfflineAfter = cmp.Or(settings.OfflineAfter, DefaultOfflineAfter)
@@ -65,7 +65,8 @@ func New(settings Settings, connect func() (Connection, error), charts Charts, m
 	return &Engine{settings: settings, connect: connect, charts: charts, texts: texts{masker}}
 }
 
-// management returns the client of the management cluster. It keeps no error.
+// management returns the client of the management cluster. It does not keep an error: the next call
+// connects again.
 func (e *Engine) management() (*client, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,10 +85,10 @@ func (e *Engine) management() (*client, error) {
 	return made, nil
 }
 
-// ManagementError reports that the management cluster could not be asked. It is no error of the
-// cluster of a deployment: nothing is known of that one.
+// ManagementError reports a failed request to the management cluster. It is not an error of the
+// cluster of a deployment: the state of that cluster is unknown.
 type ManagementError struct {
-	// Doing is such as "listing the Bundles of".
+	// Doing describes the request, such as "listing the Bundles of".
 	Doing string
 	text  string
 }
@@ -96,7 +97,7 @@ func (e *ManagementError) Error() string {
 	return fmt.Sprintf("%s the management cluster: %s", e.Doing, e.text)
 }
 
-// failed is the error of a request to the management cluster.
+// failed returns the error for a failed request to the management cluster.
 func (e *Engine) failed(doing string, err error) error {
 	text := e.texts.shown(err.Error())
 	classified := kube.Classify("", err)
@@ -109,14 +110,14 @@ func (e *Engine) failed(doing string, err error) error {
 	return &ManagementError{Doing: doing, text: text}
 }
 
-// ForeignError reports a Bundle with the name of one of ours that is not ours.
+// ForeignError reports a Bundle that has the name of a Bundle of this target, but not its labels.
 type ForeignError struct{ Namespace, Name string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the Bundle %s in namespace %s of the management cluster does not have the labels of this target; it is not changed", e.Name, e.Namespace)
 }
 
-// instancesOf are the ids by which the Bundles of a target are known.
+// instancesOf returns the instance ids that the Bundles of a target can have in their labels.
 func instancesOf(identity deploy.TargetIdentity, records map[deploy.Key]deploy.Record) map[string]bool {
 	instances := map[string]bool{}
 	add := func(instance string) {

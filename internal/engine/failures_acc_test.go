@@ -35,12 +35,12 @@ func fleetObjects(t *testing.T, fleet *testenv.Fleet, resource, namespace string
 	return made.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: resource}).Namespace(namespace)
 }
 
-// bundleName is the name of the only Bundle of a target.
+// bundleName returns the name of the only Bundle of a target.
 func (d *delivery) bundleName(bundle string) string {
 	return nameOf(d.identity.Owner, d.identity.Instance, bundle)
 }
 
-// namespaceOf is where the BundleDeployments of a cluster are.
+// namespaceOf returns the namespace of the BundleDeployments of a cluster.
 func namespaceOf(t *testing.T, fleet *testenv.Fleet, cluster string) string {
 	t.Helper()
 	object, err := fleetObjects(t, fleet, "clusters", testenv.FleetNamespace).Get(t.Context(), cluster, metav1.GetOptions{})
@@ -54,7 +54,7 @@ func namespaceOf(t *testing.T, fleet *testenv.Fleet, cluster string) string {
 	return namespace
 }
 
-// An object that somebody else has made stops the deployment on its cluster, and no other.
+// An object of another owner stops the deployment on its cluster, and no other.
 func TestAccOneFailure(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
@@ -132,8 +132,8 @@ func TestAccSecretValues(t *testing.T) {
 		t.Errorf("a second plan has %s: %v", change.Counts(), d.states())
 	}
 
-	// A cluster that joins gets the value of the moment. The others keep theirs: no plan shows that
-	// it has changed.
+	// A cluster that joins gets the present value. The other clusters keep theirs: no plan has
+	// shown the change of the value.
 	wanted = withValues(clusters, "other", "1")
 	if got, want := d.change(wanted).Counts().String(), "+1 ~0 -0 =2"; got != want {
 		t.Errorf("a cluster that joins: got %s, want %s", got, want)
@@ -159,7 +159,8 @@ func TestAccSecretValues(t *testing.T) {
 	}
 }
 
-// A Bundle that somebody edits or deletes is written again. Each step begins with what the last one left.
+// A Bundle that another client changes or deletes is written again. Each step begins with the
+// result of the last one.
 //
 //nolint:tparallel // See above.
 func TestAccChangedByHand(t *testing.T) {
@@ -214,7 +215,7 @@ func TestAccChangedByHand(t *testing.T) {
 			}
 			key := deploy.Key{Cluster: "c1", Bundle: "chart"}
 			broken := d.records[key]
-			broken.State = status.WaitApplied // As a refresh finds it while Fleet is at work.
+			broken.State = status.WaitApplied // As a refresh reads it while Fleet still works.
 			d.records[key] = broken
 			noFailures(t, d.apply(t, wanted).Failures)
 			if broken = d.records[key]; broken.State != status.Ready {
@@ -229,7 +230,7 @@ func TestAccChangedByHand(t *testing.T) {
 	noBundles(t, d)
 }
 
-// A Bundle of somebody else that has the name of ours is not changed.
+// A Bundle that is not of this target but has the name of its Bundle is not changed.
 func TestAccForeignBundle(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
@@ -263,7 +264,7 @@ func TestAccForeignBundle(t *testing.T) {
 	}
 }
 
-// Names at the limits of Kubernetes and Helm are those of direct delivery.
+// Names at the limits of Kubernetes and Helm are the same as with direct delivery.
 func TestAccLongNames(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)

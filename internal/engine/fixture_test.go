@@ -40,7 +40,7 @@ func newBundle(t *testing.T, name, fleetYAML string, contents map[string]string)
 	return &made
 }
 
-// deploymentsFor are those of bundles on clusters.
+// deploymentsFor returns the deployments of bundles on clusters.
 func deploymentsFor(t *testing.T, bundles []*bundle.Bundle, clusters []target.Cluster) []target.Deployment {
 	t.Helper()
 	result, err := target.Deployments(t.Context(), target.Input{
@@ -77,12 +77,12 @@ func newDelivery(engine *Engine, name, instance string) *delivery {
 	}
 }
 
-// change is what is left to do.
+// change returns the change that is left to apply.
 func (d *delivery) change(wanted []target.Deployment) deploy.Change {
 	return deploy.Compare(deploy.Desired{Deployments: wanted}, d.records, false)
 }
 
-// apply carries out what is left to do.
+// apply applies the change that is left.
 func (d *delivery) apply(t *testing.T, wanted []target.Deployment) deploy.Outcome {
 	t.Helper()
 	change := d.change(wanted)
@@ -100,7 +100,7 @@ func (d *delivery) apply(t *testing.T, wanted []target.Deployment) deploy.Outcom
 	return outcome
 }
 
-// refresh reads how the deployments are doing.
+// refresh reads the state of the deployments.
 func (d *delivery) refresh(t *testing.T) deploy.Observation {
 	t.Helper()
 	seen := d.engine.Observe(t.Context(), d.identity, deploy.DriftLive, d.records)
@@ -108,7 +108,7 @@ func (d *delivery) refresh(t *testing.T) deploy.Observation {
 	return seen
 }
 
-// states are those of the records.
+// states returns the states of the records.
 func (d *delivery) states() map[string]string {
 	states := map[string]string{}
 	for key, record := range d.records {

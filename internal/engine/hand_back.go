@@ -14,24 +14,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// keptSuffix is added to the digest of a deployment whose objects are to stay, so that it counts as
-// changed until it is handed back.
+// keptSuffix is added to the digest of a deployment whose objects must stay. The deployment then
+// counts as changed until it is handed back.
 const keptSuffix = "-kept"
 
-// version is the digest of what an entry deploys.
+// version returns the digest of the deployment of an entry, without keptSuffix.
 func (e entry) version() string { return strings.TrimSuffix(e.digest, keptSuffix) }
 
-// kept is the entry with the option to keep its objects when it is removed.
+// kept returns the entry with the option to keep its objects when it is removed.
 func (e entry) kept() entry {
 	options := maps.Clone(e.options)
 	options["keepResources"] = true
 	return entry{options: options, values: e.values, digest: e.version() + keptSuffix}
 }
 
-// errNotKept keeps HandBack waiting.
+// errNotKept makes HandBack wait.
 var errNotKept = errors.New("the agent has not applied yet that the objects stay")
 
-// OfflineHandBackError reports a deployment that only an agent can hand back which is offline.
+// OfflineHandBackError reports a deployment that cannot be handed back because its agent is
+// offline.
 type OfflineHandBackError struct {
 	Cluster string
 	// LastSeen is zero for an agent that was never seen.
@@ -46,9 +47,9 @@ func (e *OfflineHandBackError) Error() string {
 	return fmt.Sprintf("the agent of cluster %s %s, and only the agent can let go of the release; start it and apply again", e.Cluster, seen)
 }
 
-// HandBack makes Fleet let go of deployments of a target. Their releases and objects stay, and
-// nothing watches them any more. It returns why those that are still Fleet's could not be handed
-// back. A deployment that Fleet does not have is handed back.
+// HandBack makes Fleet stop managing deployments of a target. Their releases and objects stay, and
+// no agent monitors them any more. HandBack returns an error for each deployment that Fleet still
+// manages. A deployment that Fleet does not have counts as handed back.
 func (e *Engine) HandBack(ctx context.Context, request deploy.Request, keys []deploy.Key) map[deploy.Key]error {
 	h := handBack{removal: removal{e.newRun(request)}, left: map[deploy.Key]error{}}
 	if _, err := h.prepare(ctx); err != nil {
@@ -129,7 +130,8 @@ func (h handBack) bundle(ctx context.Context, bundle string, keys []deploy.Key) 
 	}
 }
 
-// online are the deployments whose agents can hand them back.
+// online returns the deployments whose agents can hand them back. It records an error for the
+// others.
 func (h handBack) online(keys []deploy.Key) []deploy.Key {
 	return slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool {
 		if !h.isOffline(key) {

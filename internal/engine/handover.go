@@ -7,14 +7,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// Handover delivers directly what a Fleet has delivered until now.
+// Handover moves deployments from a Fleet to direct delivery.
 type Handover struct {
 	From *Engine
 	To   *deploy.Engine
 }
 
-// Observe looks at what is delivered directly. The deployments of the Fleet stay as they are known:
-// the next apply takes them over.
+// Observe reads the deployments that are delivered directly. The records of the Fleet's deployments
+// stay as they are: the next apply takes these deployments over.
 func (h Handover) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
 	direct, fromFleet := map[deploy.Key]deploy.Record{}, map[deploy.Key]deploy.Record{}
 	for key, record := range records {
@@ -30,8 +30,8 @@ func (h Handover) Observe(ctx context.Context, identity deploy.TargetIdentity, d
 	return found
 }
 
-// Apply makes the Fleet let go of the deployments that it delivered, and then carries the request out
-// directly. What the Fleet has not let go of is not touched.
+// Apply makes the Fleet hand back its deployments, and then carries out the request directly. It
+// does not touch a deployment that the Fleet has not handed back.
 func (h Handover) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
 	var keys []deploy.Key
 	for _, d := range request.Write {

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Observe reads how the deployments of the given records are doing. Only a management cluster that
-// lists its Bundles can make a record disappear.
+// Observe reads the state of the deployments of the given records. A record disappears only if the
+// management cluster has listed its Bundles.
 func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
 	found := deploy.Observation{
 		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
@@ -42,7 +42,7 @@ func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, dr
 	return found
 }
 
-// keepAll keeps what was known: one failure for each cluster.
+// keepAll keeps all records, and adds one failure for each cluster.
 func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation {
 	found := deploy.Observation{
 		Records: maps.Clone(records), UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
@@ -99,8 +99,8 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 	}
 }
 
-// addMissing notes a deployment that no Bundle has. One that was delivered directly stays: the next
-// apply moves it.
+// addMissing records a deployment that no Bundle has. A deployment that was delivered directly
+// keeps its record: the next apply moves the deployment.
 func addMissing(found *deploy.Observation, key deploy.Key, prior deploy.Record) {
 	if !prior.Known.Engine {
 		found.Records[key] = prior
@@ -111,8 +111,9 @@ func addMissing(found *deploy.Observation, key deploy.Key, prior deploy.Record) 
 	found.Lost[key] = known
 }
 
-// withoutSecrets is the message of a failed deployment whose secrets are not known here, so that they
-// cannot be masked: that of the apply, or where to find it.
+// withoutSecrets returns a message for a failed deployment whose secrets are not known here, so
+// that they cannot be masked. It is the message of the apply, or a text that names where the
+// message is.
 func withoutSecrets(prior deploy.Record, s sighting) string {
 	switch {
 	case prior.State == status.ErrApplied && prior.Message != "":
@@ -124,8 +125,8 @@ func withoutSecrets(prior deploy.Record, s sighting) string {
 	return diff.PrintableLine("BundleDeployment " + of.Namespace + "/" + of.Name + " has the message, which can contain secret values")
 }
 
-// observed is the record of a deployment that was seen. finding is nil if the agent reports nothing
-// of its objects.
+// observed returns the record of a deployment from what was read. The finding is nil if the objects
+// of the deployment are not checked.
 func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (deploy.Record, *release.Finding) {
 	record := prior
 	if drift == deploy.DriftNone {
@@ -152,11 +153,12 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 	return record, &finding
 }
 
-// summary is a message of Fleet that sums up BundleDeployments. It is no error of the Bundle.
+// summary matches a message of Fleet that sums up BundleDeployments. Such a message is no error of
+// the Bundle.
 var summary = regexp.MustCompile(`^(OutOfSync|NotReady|WaitApplied|ErrApplied|Pending|Modified)\(\d+\) \[Cluster `)
 
-// bundleMessage is why Fleet's controller could not process the newest generation of a Bundle, ""
-// if it could or it is not known.
+// bundleMessage returns the reason why Fleet's controller could not process the newest generation
+// of a Bundle. It returns "" if the controller could, or if the reason is not known.
 func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) string {
 	object, found, err := c.get(ctx, bundlesPath(e.settings.Namespace)+"/"+name)
 	if err != nil || !found {

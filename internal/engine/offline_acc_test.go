@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// TestAccOffline stops the agent of c3, and the controller. Before that nothing else runs.
+// TestAccOffline stops the agent of c3, and the controller. No other test runs at the same time.
 //
 //nolint:paralleltest // It stops parts of the Fleet that the other tests share.
 func TestAccOffline(t *testing.T) {
@@ -70,7 +70,7 @@ func TestAccOffline(t *testing.T) {
 		t.Errorf("handing back what only an agent can that is offline: got %v, want an OfflineHandBackError", left)
 	}
 
-	// The management cluster forgets what an agent that is not there has deployed.
+	// The management cluster discards the deployment of an agent that is offline.
 	outcome := d.apply(t, deploymentsFor(t, wanted("2"), clusters[:2]))
 	noFailures(t, outcome.Failures)
 	if len(outcome.Notices) != 1 || outcome.Notices[0].Cluster != "c3" || outcome.Notices[0].Remains == "" {

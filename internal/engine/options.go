@@ -20,7 +20,7 @@ import (
 
 // UnsupportedError reports an option that Fleet cannot carry out as this provider does.
 type UnsupportedError struct {
-	// Option is such as "helm.crds".
+	// Option is the name of the option, such as "helm.crds".
 	Option string
 	Reason string
 }
@@ -29,11 +29,11 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s is not supported with an engine: %s", e.Option, strings.TrimSuffix(e.Reason, "."))
 }
 
-// labelReference begins a value that Fleet replaces by a label of the cluster, also where
+// labelReference begins a value that Fleet replaces by a label of the cluster, even if
 // pre-processing is off (Fleet: internal/cmd/controller/target/target.go).
 const labelReference = "global.fleet.clusterLabels."
 
-// Check returns what is wrong with a deployment that a real Fleet is to carry out. The errors are
+// Check returns the reasons why a real Fleet cannot carry out a deployment. The errors are
 // *UnsupportedError, joined.
 func Check(d target.Deployment) error {
 	const bundles, targets = "fleet_bundle", "fleet_cluster_target"
@@ -75,7 +75,7 @@ func newEntry(d target.Deployment) (entry, error) {
 		helm.Values = fleetyaml.MergeValues(helm.Values, d.WriteOnly.Values)
 	}
 	helm.DisablePreProcess = true
-	// The values have them already, and the charts are among the files.
+	// helm.Values already has the values of the other sources, and the charts are among the files.
 	helm.ValuesFiles, helm.TemplateValues, helm.DisableDependencyUpdate = nil, nil, false
 	// With a timeout, an agent repeats a failed operation without end.
 	helm.TimeoutSeconds = 0
@@ -95,13 +95,13 @@ func newEntry(d target.Deployment) (entry, error) {
 	return made, nil
 }
 
-// hidesValues reports whether the values of a deployment must not stand in a Bundle. Terraform does
+// hidesValues reports whether the values of a deployment must not be in a Bundle. Terraform does
 // not report which values of a configuration are sensitive, so all texts in it count.
 func hidesValues(d target.Deployment) bool {
 	return len(d.Bundle.HCL.Texts) > 0 || d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
 }
 
-// correctsDrift is correctDrift with the default of this provider, which is to correct drift.
+// correctsDrift returns correctDrift with the default of this provider, which is to correct drift.
 func correctsDrift(given *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
 	if given.Off() {
 		return nil
@@ -114,10 +114,11 @@ func correctsDrift(given *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
 	return &corrects
 }
 
-// goneDigest stands for a deployment that is being removed.
+// goneDigest is the digest of a deployment that is being removed.
 const goneDigest = "gone"
 
-// gone is an entry that deploys the empty chart in folder. What decides about the release stays.
+// gone returns an entry that deploys the empty chart in folder. The options of the release itself
+// stay.
 func (e entry) gone(folder string, isKustomized bool) entry {
 	options := map[string]any{}
 	for key, value := range e.options {
@@ -143,9 +144,9 @@ func (e entry) gone(folder string, isKustomized bool) entry {
 // keepsResources reports whether the objects of an entry stay when it is removed.
 func (e entry) keepsResources() bool { is, _ := e.options["keepResources"].(bool); return is }
 
-// Digest is the digest of a deployment with what a Bundle says of it besides: how live objects are
-// compared, what is waited for, and how a change is rolled out. Without it, a change of these alone
-// would not be written.
+// Digest returns a digest of a deployment and of its other settings in a Bundle, such as how live
+// objects are compared, dependencies and the rollout strategy. Without these settings in the
+// digest, a change of them alone would not be written.
 func Digest(d target.Deployment) string {
 	definition := d.Bundle.Definition
 	text, err := json.Marshal(map[string]any{
@@ -153,7 +154,7 @@ func Digest(d target.Deployment) string {
 		"dependsOn": definition.DependsOn, "rolloutStrategy": definition.RolloutStrategy, "labels": definition.Labels,
 	})
 	if err != nil {
-		return d.Digest // Nothing in it can fail.
+		return d.Digest // Marshalling these types cannot fail.
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "engine v1 %s\n", d.Digest)
@@ -161,7 +162,8 @@ func Digest(d target.Deployment) string {
 	return "v1-" + hex.EncodeToString(sum.Sum(nil))[:32]
 }
 
-// CheckBundles returns why bundles cannot be written as Bundles of Fleet, by deployment.
+// CheckBundles returns the errors of bundles that cannot be written as Bundles of Fleet, by
+// deployment.
 func CheckBundles(owner string, deployments []target.Deployment) map[deploy.Key]error {
 	of := map[string][]target.Deployment{}
 	for _, d := range deployments {

@@ -15,7 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// removal is the part of an apply that removes deployments. It comes after what is written.
+// removal is the part of an apply that removes deployments. It begins after all bundles are
+// written.
 type removal struct{ *run }
 
 // all removes the deployments of all bundles: each bundle after those that depend on it.
@@ -51,7 +52,7 @@ func (r removal) all(ctx context.Context) {
 	removing.Wait()
 }
 
-// withoutHeld are the deployments that nothing depends on any more.
+// withoutHeld returns the deployments that no other bundle depends on any more.
 func (r removal) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Key {
 	return slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool {
 		i := slices.IndexFunc(dependants, func(bundle string) bool { return !r.hasSucceeded(deploy.Key{Cluster: key.Cluster, Bundle: bundle}) })
@@ -63,8 +64,8 @@ func (r removal) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Ke
 	})
 }
 
-// bundle removes a bundle from clusters in two steps: first the agents put an empty chart in
-// its place, which can be waited for, then Fleet forgets the deployments.
+// bundle removes a bundle from clusters in two steps. First the agents deploy an empty chart in its
+// place, and bundle waits for that. Then Fleet deletes the BundleDeployments.
 func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	name := r.nameOf(bundle)
 	if len(keys) == 0 {
@@ -119,7 +120,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	}
 }
 
-// empty gives clusters the empty chart. emptied are those that this can be waited for.
+// empty gives clusters the empty chart. emptied are the clusters whose agents can deploy it.
 func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.Key) (emptied []string, digest string, err error) {
 	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		emptied = nil
@@ -138,7 +139,7 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 			emptied = append(emptied, key.Cluster)
 		}
 		if len(emptied) == len(wanted.entries) {
-			wanted.DependsOn = nil // What it depends on can be gone by now.
+			wanted.DependsOn = nil // The bundles that it depends on may no longer exist.
 		}
 		return wanted, nil
 	}})
@@ -150,14 +151,15 @@ func (r *run) canEmpty(key deploy.Key, of entry) bool {
 	return !of.keepsResources() && !r.isOffline(key) && !r.isClaimed(key)
 }
 
-// isOffline reports whether nobody on a cluster would carry out the first step of a removal.
+// isOffline reports whether a cluster has no agent that would carry out the first step of a
+// removal.
 func (r *run) isOffline(key deploy.Key) bool {
 	of, known := r.view.clusters[key.Cluster]
 	return !known || of.offline
 }
 
-// isClaimed reports whether another deployment on the cluster has the release now. Its agent leaves
-// it alone when Fleet forgets the former.
+// isClaimed reports whether another deployment on the cluster has the release now. The agent then
+// leaves the release in place when Fleet deletes the former deployment.
 func (r *run) isClaimed(key deploy.Key) bool {
 	prior := r.request.Prior[key]
 	for _, d := range r.request.Write {
@@ -173,14 +175,15 @@ func (r *run) isClaimed(key deploy.Key) bool {
 
 var errStillThere = errors.New("the agent has not removed everything yet")
 
-// awaitEmpty waits until the agents have removed everything, and returns why those that have not
-// did not.
+// awaitEmpty waits until the agents have removed everything. It returns an error for each cluster
+// where that failed.
 func (r removal) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
 	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isGone(digest) }, errStillThere)
 }
 
-// awaitEach waits until the deployments of a Bundle are done, and returns why those that are not are
-// not: pending if nothing else is known. One that Fleet does not have is done.
+// awaitEach waits until the deployments of a Bundle are done. It returns an error for each cluster
+// whose deployment is not: pending if no other reason is known. A deployment that Fleet does not
+// have is done.
 func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error) map[string]error {
 	var (
 		mu      sync.Mutex
@@ -216,7 +219,7 @@ func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []
 	return left
 }
 
-// until waits until check returns nil, and returns its last error after so long.
+// until waits until check returns nil. After limit, it returns the last error.
 func (r removal) until(ctx context.Context, id deploymentID, limit time.Duration, check func(*bundleDeployment) error) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -240,7 +243,8 @@ func (r removal) until(ctx context.Context, id deploymentID, limit time.Duration
 	}
 }
 
-// drop takes clusters out of a Bundle, and returns its digest then. The last ones delete it, which is "".
+// drop removes clusters from a Bundle, and returns the new digest of the Bundle. If no cluster is
+// left, it deletes the Bundle and returns "".
 func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (digest string, err error) {
 	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
@@ -259,8 +263,9 @@ func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Ke
 // forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a Bundle.
 const forgetTime = time.Minute
 
-// awaitDropped waits until Fleet has forgotten deployments, and reports those that nobody removes
-// from their cluster now. It returns the deployments that are forgotten.
+// awaitDropped waits until Fleet has deleted the BundleDeployments of deployments, and returns
+// these deployments. It adds a notice for each release that stays on its cluster because the agent
+// is offline.
 func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Key) (forgotten []deploy.Key) {
 	left, err := r.awaitForgotten(ctx, name, keys)
 	for _, key := range keys {
@@ -275,9 +280,9 @@ func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Ke
 	return forgotten
 }
 
-// awaitForgotten waits until Fleet has deleted the BundleDeployments of deployments. Of many clusters
-// Fleet deletes some a second, so the time begins again with each. left are those that it still has,
-// and err is why.
+// awaitForgotten waits until Fleet has deleted the BundleDeployments of deployments. Fleet deletes
+// only some of them a second, so the timeout begins again with each. left are the deployments that
+// Fleet still has, and err is the reason.
 func (r removal) awaitForgotten(ctx context.Context, name string, keys []deploy.Key) (left []deploy.Key, err error) {
 	isForgotten := func(key deploy.Key) bool {
 		bd, _, _ := r.tracker.deployment(deploymentID{name, key.Cluster})

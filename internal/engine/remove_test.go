@@ -13,15 +13,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// Fleet deletes the BundleDeployments of a Bundle one after the other, in an order of its own. The
-// removal waits as long as there is another one gone within a minute.
+// Fleet deletes the BundleDeployments of a Bundle one after the other, in its own order. The
+// removal waits as long as another one is deleted within a minute.
 func TestAwaitDropped(t *testing.T) {
 	t.Parallel()
 	const clusters = 5
 	for name, test := range map[string]struct {
 		deleted int // of the clusters, the last one first
 		pause   time.Duration
-		want    []string // that are not forgotten
+		want    []string // the clusters whose BundleDeployments are left
 	}{
 		"slow":  {deleted: clusters, pause: forgetTime * 2 / 3},
 		"stuck": {deleted: 3, pause: forgetTime * 2 / 3, want: []string{"c0", "c1"}},

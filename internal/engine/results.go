@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// results are what has become of the deployments of one apply.
+// results are the results of one apply, by deployment.
 type results struct {
 	write  []deploy.Key
 	remove []deploy.Key
@@ -34,7 +34,7 @@ func newResults(request deploy.Request) *results {
 	return r
 }
 
-// untouched notes a failure before anything was written.
+// untouched records a failure before anything was written.
 func (r *results) untouched(key deploy.Key, doing string, err error) {
 	if prior, ok := r.prior[key]; ok {
 		r.fail(key, doing, err, &prior)
@@ -43,7 +43,7 @@ func (r *results) untouched(key deploy.Key, doing string, err error) {
 	r.fail(key, doing, err, nil)
 }
 
-// fail notes a failure and what is there, nil for nothing.
+// fail records a failure and the record of the existing deployment, nil if there is none.
 func (r *results) fail(key deploy.Key, doing string, err error, left *deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *results) succeed(key deploy.Key, record deploy.Record) {
 	r.records[key] = record
 }
 
-// hasSucceeded reports that a deployment has not failed so far.
+// hasSucceeded reports whether a deployment has not failed so far.
 func (r *results) hasSucceeded(key deploy.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *results) outcome(ctx context.Context) deploy.Outcome {
 	return outcome
 }
 
-// interruption sorts the deployments of an apply that was interrupted. The caller has the lock.
+// interruption sorts the deployments of an apply that was interrupted. The caller holds the lock.
 func (r *results) interruption() *deploy.Interruption {
 	found := &deploy.Interruption{}
 	add := func(key deploy.Key, done *[]deploy.Key) {

@@ -18,7 +18,7 @@ import (
 type store struct {
 	engine *Engine
 	client *client
-	// instances are the ids by which Bundles of the target are known.
+	// instances are the instance ids that Bundles of the target can have.
 	instances map[string]bool
 }
 
@@ -42,8 +42,8 @@ func (s *store) path(name string) string {
 	return bundlesPath(s.engine.settings.Namespace) + "/" + name
 }
 
-// read returns a Bundle of the target, nil if there is none. One of somebody else is a
-// *ForeignError.
+// read returns a Bundle of the target, nil if there is none. For a Bundle that is not of the
+// target, it returns a *ForeignError.
 func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*stored, error) {
 	raw, found, err := s.client.get(ctx, s.path(name))
 	if err != nil {
@@ -73,20 +73,20 @@ func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*sto
 
 // edit is one change of a Bundle.
 type edit struct {
-	// name is that of the Bundle, and bundle that of the bundle in messages.
+	// name is the name of the Bundle, and bundle is the name of the bundle for messages.
 	name, bundle string
 	mark         mark
-	// own are the labels of the bundle, nil to keep those that there are.
+	// own are the labels of the bundle, nil to keep the existing labels.
 	own map[string]string
 	// secrets sets annotationSecrets.
 	secrets bool
-	// change makes the new content. before is nil if there is no Bundle. Without entries the
-	// Bundle is deleted.
+	// change returns the new content. before is nil if there is no Bundle. If the new content has
+	// no entries, the Bundle is deleted.
 	change func(before *stored) (content, error)
 }
 
-// apply changes a Bundle and returns labelDigest of what is stored then, "" if it was deleted. It
-// tries again when somebody else has written meanwhile: Fleet's controller does all the time.
+// apply changes a Bundle and returns labelDigest of the stored Bundle, "" if it was deleted. It
+// tries again after a write by another client: Fleet's controller writes Bundles all the time.
 func (s *store) apply(ctx context.Context, e edit) (digest string, err error) {
 	return retry.Do(ctx, retry.Update(), func() (string, error) {
 		digest, err := s.try(ctx, e)
@@ -133,8 +133,8 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A write that has begun is finished when ctx ends: without its Secret, Fleet would wait for the
-	// values of a Bundle for ever.
+	// A write that has begun is finished even if ctx ends: without the Secret, Fleet would wait
+	// forever for the values of the Bundle.
 	ctx = context.WithoutCancel(ctx)
 	uid, err := s.write(ctx, e, before, spec, deployments, digest)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 	return s.verify(ctx, e, answer, deployments, digest)
 }
 
-// verify checks that the management cluster has stored what was written, and corrects the
-// generation that the Bundle was expected to have.
+// verify checks that the management cluster has stored what was written, and corrects
+// annotationGeneration if the Bundle has another generation.
 func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deployments, digest string) (uid string, err error) {
 	var of struct {
 		Metadata metadata `json:"metadata"`
@@ -224,7 +224,7 @@ func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deplo
 	return of.Metadata.UID, err
 }
 
-// delete deletes a Bundle that is still as it was read.
+// delete deletes a Bundle if it is still as it was read.
 func (s *store) delete(ctx context.Context, name string, before *stored) error {
 	if before == nil || before.DeletionTimestamp != "" {
 		return nil
@@ -236,7 +236,7 @@ func (s *store) delete(ctx context.Context, name string, before *stored) error {
 	return err
 }
 
-// awaitDeleted waits until Fleet's controller has let go of a Bundle that was deleted.
+// awaitDeleted waits until Fleet's controller has finished the deletion of a Bundle.
 func (s *store) awaitDeleted(ctx context.Context, name string) error {
 	_, err := retry.Do(ctx, retry.Unwatched().Within(forgetTime), func() (struct{}, error) {
 		_, found, err := s.client.get(ctx, s.path(name))
@@ -251,8 +251,8 @@ func (s *store) awaitDeleted(ctx context.Context, name string) error {
 	return err
 }
 
-// prepareValues returns the contents of the values Secret, and sets its hash. before has the digests
-// of the deployments that are there: those that stay keep their values.
+// prepareValues returns the contents of the values Secret, and sets its hash in wanted. A
+// deployment with the same digest as before keeps its values.
 func (s *store) prepareValues(ctx context.Context, name string, wanted *content, before *stored) (map[string][]byte, error) {
 	had := map[string][]byte{}
 	if before != nil && before.content.ValuesHash != "" {
@@ -278,7 +278,8 @@ func (s *store) prepareValues(ctx context.Context, name string, wanted *content,
 	return data, nil
 }
 
-// dataOf is the data of a Secret. What cannot be decoded is left out, and written again.
+// dataOf returns the data of a Secret. A value that cannot be decoded is left out, and is written
+// again.
 func dataOf(secret map[string]any) map[string][]byte {
 	data := map[string][]byte{}
 	for key, value := range child(secret, "data") {
@@ -290,7 +291,7 @@ func dataOf(secret map[string]any) map[string][]byte {
 	return data
 }
 
-// writeValues writes the values Secret of a Bundle. Fleet waits for it. The Secret is deleted with
+// writeValues writes the values Secret of a Bundle. Fleet waits for the Secret. It is deleted with
 // the Bundle.
 func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte, uid string) error {
 	if data == nil {
@@ -330,14 +331,15 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 	return err
 }
 
-// ForeignSecretError reports a Secret with the name of a Bundle that Fleet does not read.
+// ForeignSecretError reports a Secret that has the name of a Bundle, but not the type that Fleet
+// reads.
 type ForeignSecretError struct{ Namespace, Name string }
 
 func (e *ForeignSecretError) Error() string {
 	return fmt.Sprintf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.Name, e.Namespace, valuesType)
 }
 
-// withoutMarks are labels that a bundle has itself.
+// withoutMarks returns the labels of the bundle itself: all but those of this provider.
 func withoutMarks(all map[string]string) map[string]string {
 	own := map[string]string{}
 	for key, value := range all {
@@ -350,7 +352,7 @@ func withoutMarks(all map[string]string) map[string]string {
 	return own
 }
 
-// equalTexts compares labels. Those that Fleet adds itself do not count.
+// equalTexts reports whether all wanted labels are set. Labels that Fleet adds do not count.
 func equalTexts(there, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if there[key] != value {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Effect is what an attribute does with an engine.
+// Effect is the effect of an attribute with an engine.
 type Effect string
 
 // The effects of attributes.
 const (
-	// Same is as without an engine.
+	// Same is the same effect as without an engine.
 	Same Effect = "same"
 	// Differs is another effect, or none. The plan succeeds.
 	Differs Effect = "differs"
@@ -18,15 +18,15 @@ const (
 	Refused Effect = "error"
 )
 
-// Support is what some attributes do with an engine.
+// Support is the effect of some attributes with an engine.
 type Support struct {
 	// Attributes are paths in HCL, such as "helm.crds". Attributes below them are included unless
 	// they have a row of their own.
 	Attributes []string
 	Effect     Effect
-	// Values are those that are refused, "" for all.
+	// Values are the refused values, "" for all.
 	Values string
-	// Text says what differs, or why it is refused. It is "" for Same.
+	// Text describes what differs, or why the attribute is refused. It is "" for Same.
 	Text string
 }
 
@@ -37,11 +37,12 @@ type SupportSection struct {
 	Rows []Support
 }
 
-// differingValues are the values that Fleet refuses of an option that it has once for all clusters of
+// differingValues describes the refused values of an option that Fleet has once for all clusters of
 // a bundle.
 const differingValues = "values that differ between clusters"
 
-// SupportTable is what each attribute does with an engine. Errors of plans and the guide are made of it.
+// SupportTable returns the effect of each attribute with an engine. Errors of plans and the guide
+// are made from it.
 func SupportTable() []SupportSection {
 	return []SupportSection{
 		{Of: "provider", Rows: providerSupport()},
@@ -51,7 +52,7 @@ func SupportTable() []SupportSection {
 	}
 }
 
-// Refusal says why an attribute is refused with an engine, "" if it is not.
+// Refusal returns the reason why an attribute is refused with an engine, "" if it is not refused.
 func Refusal(of, attribute string) string {
 	for _, section := range SupportTable() {
 		for _, row := range section.Rows {

@@ -59,7 +59,7 @@ func guide() string {
 	return b.String()
 }
 
-// The guide is the table. With -update, as in make generate, it is written.
+// The guide contains the table. With -update, as in make generate, the test writes it.
 func TestGuideOfAttributes(t *testing.T) {
 	t.Parallel()
 	if *updateGuide {
@@ -76,7 +76,7 @@ func TestGuideOfAttributes(t *testing.T) {
 	}
 }
 
-// What Check and compose refuse is what the table says.
+// The table names everything that Check and compose refuse.
 func TestTableNamesRefusals(t *testing.T) {
 	t.Parallel()
 	var once []string

@@ -12,7 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// tracker follows the BundleDeployments of one target: one list and one watch for all who wait.
+// tracker follows the BundleDeployments of one target: one list and one watch for all goroutines
+// that wait.
 type tracker struct {
 	engine   *Engine
 	client   *client
@@ -21,10 +22,10 @@ type tracker struct {
 
 	mu          sync.Mutex
 	deployments map[deploymentID]*bundleDeployment
-	// changed are channels of those that somebody waits for. One is closed and removed with a change of
-	// its deployment.
+	// changed has a channel for each deployment that a goroutine waits for. A change of the
+	// deployment closes and removes the channel.
 	changed map[deploymentID]chan struct{}
-	// err is why the last list or watch failed, nil after one that did not.
+	// err is the error of the last list or watch, nil if it succeeded.
 	err error
 }
 
@@ -91,7 +92,7 @@ func (t *tracker) see(event watchEvent) error {
 	return nil
 }
 
-// replace wakes all who wait: each looks whether its deployment is another one.
+// replace wakes all waiting goroutines: each checks whether its deployment has changed.
 func (t *tracker) replace(listed map[deploymentID]*bundleDeployment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +102,7 @@ func (t *tracker) replace(listed map[deploymentID]*bundleDeployment) {
 	}
 }
 
-// set wakes those who wait for this deployment.
+// set stores a deployment, and wakes the goroutines that wait for it.
 func (t *tracker) set(id deploymentID, bd *bundleDeployment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,8 +121,8 @@ func (t *tracker) wake(id deploymentID) {
 	}
 }
 
-// lag is how many deployments of a Bundle were computed from an earlier version of it. changed is
-// closed when there is something new of one of them.
+// lag returns how many deployments of a Bundle were computed from an earlier version of it. changed
+// is closed when one of them changes.
 func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +138,7 @@ func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{
 	return behind, changed
 }
 
-// deployment is the newest that is known of one. changed is closed when there is something new of
-// it.
+// deployment returns the newest BundleDeployment that was read. changed is closed when it changes.
 func (t *tracker) deployment(id deploymentID) (bd *bundleDeployment, changed <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An event of one deployment wakes nobody who waits for another one: with many clusters most of the
-// time of an apply would be spent on that.
+// An event of one deployment wakes no goroutine that waits for another one. With many clusters,
+// that would take most of the time of an apply.
 func TestTrackerWakesOnlyWhoWaits(t *testing.T) {
 	t.Parallel()
 	engine := &Engine{settings: Settings{Namespace: "fleet-default"}}
@@ -56,7 +56,8 @@ func TestTrackerWakesOnlyWhoWaits(t *testing.T) {
 	}
 }
 
-// What waits for all deployments of a Bundle sees each that catches up, and the end.
+// A goroutine that waits for all deployments of a Bundle sees each one that catches up, and the
+// end.
 func TestTrackerLag(t *testing.T) {
 	t.Parallel()
 	const digest = "v1-new"
@@ -79,7 +80,7 @@ func TestTrackerLag(t *testing.T) {
 		if isClosed(changed) {
 			t.Errorf("%d caught up: an event of another one wakes", caught)
 		}
-		// Which of them it waits for is not defined, so all of them have an event.
+		// It is not defined for which of them lag waits, so all of them have an event.
 		for i, id := range ids[:2] {
 			if i <= caught {
 				tracker.set(id, of(digest))

@@ -13,26 +13,27 @@ const (
 	// valuesType is the type of a Secret with the values of a Bundle of the same name
 	// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1, SecretTypeBundleValues).
 	valuesType = "fleet.cattle.io/bundle-values/v1alpha1"
-	// saltKey is a key of that Secret that Fleet does not know. Its random value keeps anybody
-	// who may read Bundles from trying values against the hash in them. No cluster has this name.
+	// saltKey is a key of that Secret that Fleet does not use. With its random value, a user who
+	// can read Bundles cannot test guessed values against the hash in them. No cluster has this
+	// name.
 	saltKey = "_salt"
 )
 
-// hashOf is the hash by which Fleet finds that a Secret and a Bundle belong together
-// (Fleet: pkg/helmvalues/hash.go, HashValuesSecret).
+// hashOf returns the hash by which Fleet matches a Secret to a Bundle (Fleet:
+// pkg/helmvalues/hash.go, HashValuesSecret).
 func hashOf(data map[string][]byte) string {
-	text, _ := json.Marshal(data) // Bytes cannot fail.
+	text, _ := json.Marshal(data) // Marshalling bytes cannot fail.
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// rootKey is the key of that Secret with the values that all clusters have in common. Fleet merges
-// those of a cluster into them (Fleet: pkg/helmvalues/set.go).
+// rootKey is the key of the values that all clusters have in common in that Secret. Fleet merges
+// the values of a cluster into them (Fleet: pkg/helmvalues/set.go).
 const rootKey = "values.yaml"
 
-// secretValues are the contents of the values Secret, nil if no cluster needs one. before is what the
-// Secret has now. kept reports the clusters whose values stay as they are: a plan has not
-// shown that they change. salt is used if before has none.
+// secretValues returns the contents of the values Secret, nil if no cluster needs one. before is
+// the present content of the Secret. kept reports whether the values of a cluster stay as they are:
+// no plan has shown that they change. salt is used if before has none.
 func secretValues(entries map[string]entry, before map[string][]byte, kept func(cluster string) bool, salt []byte) (map[string][]byte, error) {
 	hidden, deployed := map[string]map[string]any{}, 0
 	for cluster, of := range entries {
@@ -64,7 +65,7 @@ func secretValues(entries map[string]entry, before map[string][]byte, kept func(
 	return data, nil
 }
 
-// storedValues are those of one cluster in a Secret. No value stands in both parts.
+// storedValues returns the values of one cluster in a Secret. No value is in both parts.
 func storedValues(root, own []byte) (map[string]any, error) {
 	values := map[string]any{}
 	for _, text := range [][]byte{root, own} {
@@ -78,8 +79,8 @@ func storedValues(root, own []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// valuesData writes the values of clusters. factors says that what is equal on all of them stands
-// there once: a Secret has limits, too.
+// valuesData writes the values of clusters. If factors is true, values that are equal on all
+// clusters are stored once: a Secret has limits, too.
 func valuesData(hidden map[string]map[string]any, factors bool) (map[string][]byte, error) {
 	clusters := slices.Sorted(maps.Keys(hidden))
 	all := make([]map[string]any, len(clusters))
@@ -110,7 +111,7 @@ func valuesData(hidden map[string]map[string]any, factors bool) (map[string][]by
 	return data, write(rootKey, root)
 }
 
-// checkValuesSize reports a values Secret that an API server would not store.
+// checkValuesSize returns an error if an API server would not store the values Secret.
 func checkValuesSize(bundle string, data map[string][]byte) error {
 	size := 0
 	for key, text := range data {
@@ -127,9 +128,9 @@ func equalData(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return string(x) == string(y) })
 }
 
-// valuesHash is the hash by which an agent finds that its values and the BundleDeployment belong
-// together, "" if there are none (Fleet: pkg/helmvalues/hash.go, HashOptions). Staged values are
-// those of the agent when it is given them.
+// valuesHash returns the hash by which an agent matches its values to the BundleDeployment, "" if
+// there are none (Fleet: pkg/helmvalues/hash.go, HashOptions). The values count twice: when the
+// agent is given them, they equal the staged values.
 func (e entry) valuesHash() string {
 	values := e.values
 	if values == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// view is what the management cluster has of one target.
+// view is the state of one target in the management cluster.
 type view struct {
 	// bundles are the Bundles without specification and status, by name.
 	bundles     map[string]metadata
@@ -25,12 +25,12 @@ type view struct {
 // deploymentID is a BundleDeployment by its Bundle and its cluster.
 type deploymentID struct{ bundle, cluster string }
 
-// managedCluster is a cluster as the management cluster knows it.
+// managedCluster is a cluster that is registered in the management cluster.
 type managedCluster struct {
 	agent
 
 	uid string
-	// namespace is where its BundleDeployments are.
+	// namespace is the namespace of its BundleDeployments.
 	namespace string
 }
 
@@ -40,7 +40,7 @@ func selector(owner string, instances map[string]bool) string {
 		labelInstance + " in (" + strings.Join(slices.Sorted(maps.Keys(instances)), ",") + ")"
 }
 
-// look reads what there is of a target: three lists, whatever the number of clusters.
+// look reads the existing objects of a target: three lists for any number of clusters.
 func (e *Engine) look(ctx context.Context, c *client, owner string, instances map[string]bool) (view, error) {
 	found := view{}
 	var reading errgroup.Group
@@ -72,8 +72,8 @@ func (e *Engine) look(ctx context.Context, c *client, owner string, instances ma
 	return found, nil
 }
 
-// idOf returns whose BundleDeployment it is. Its labels count only if it is in the namespace of the
-// cluster that they name: who acts for one cluster may write in the namespace of that one.
+// idOf returns the Bundle and the cluster of a BundleDeployment. Its labels count only in the
+// namespace of the cluster that they name: the agent of another cluster cannot write there.
 func (e *Engine) idOf(bd *bundleDeployment, clusters map[string]managedCluster) (deploymentID, bool) {
 	labels := bd.Metadata.Labels
 	cluster, known := clusters[labels[labelCluster]]
@@ -127,8 +127,8 @@ func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]manage
 	return found, nil
 }
 
-// bundleOf finds the Bundle of a bundle: that of the instance which state knows, else any of the
-// target.
+// bundleOf finds the Bundle of a bundle: the Bundle with the instance in the state, else the first
+// of the target.
 func (v view) bundleOf(bundle string, known string) (metadata, bool) {
 	label, instance := release.NewMark("", "", "", bundle, "").Bundle, release.NewMark("", "", known, "", "").Instance
 	var first metadata
@@ -147,7 +147,7 @@ func (v view) bundleOf(bundle string, known string) (metadata, bool) {
 	return first, first.Name != ""
 }
 
-// hasSecrets reports whether messages about a Bundle can contain what nothing masks.
+// hasSecrets reports whether messages about a Bundle can contain secrets that cannot be masked.
 func (m *metadata) hasSecrets() bool { return m.Annotations[annotationSecrets] == "true" }
 
 // isUnchanged reports whether a Bundle is as this provider wrote it.

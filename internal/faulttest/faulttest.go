@@ -1,6 +1,6 @@
-// Package faulttest stands between a client and a real API server and spoils
-// what they say to each other: single requests by a rule, the network by
-// disturbances. It is for tests and measurements.
+// Package faulttest provides a proxy between a client and a real API server that disturbs their
+// communication. Rules disturb single requests, and disturbances the network. It is for tests and
+// measurements.
 package faulttest
 
 import (
@@ -23,28 +23,27 @@ import (
 	"testing"
 )
 
-// Rule says what happens to a request. It is called by many requests at once.
+// Rule selects the fault for a request. It is called by many requests at once.
 type Rule func(request *http.Request) Fault
 
 // Fault is what happens to one request. The zero value lets it pass.
 type Fault struct {
-	// Before runs ahead of everything else, for example to hold the request or to
-	// kill the process that sent it.
+	// Before runs first, for example to hold the request or to kill the process that sent it.
 	Before func(request *http.Request)
-	// Status, if set, is the answer: the request does not reach the API server.
+	// Status, if set, is the status of the response: the request does not reach the API server.
 	Status int
-	// Empty answers a list without items: the request does not reach the API server.
+	// Empty responds with a list without items: the request does not reach the API server.
 	Empty bool
-	// Cut breaks the connection off before the request reaches the API server.
+	// Cut resets the connection before the request reaches the API server.
 	Cut bool
-	// After runs when the API server has answered, before the client learns of it.
+	// After runs when the API server has responded, before the client gets the response.
 	After func(request *http.Request)
-	// Lose breaks the connection off after the API server has answered.
+	// Lose resets the connection after the API server has responded.
 	Lose bool
 }
 
-// Proxy is an HTTPS proxy before one API server. Watches pass through it, and
-// nothing of a request but its host is changed.
+// Proxy is an HTTPS proxy in front of one API server. Watches pass through it. It changes nothing
+// of a request but its host.
 type Proxy struct {
 	server    *httptest.Server
 	network   *network
@@ -58,13 +57,13 @@ type Proxy struct {
 	calls     []Call
 }
 
-// Server is the API server that a proxy stands before.
+// Server is the API server behind a proxy.
 type Server interface {
 	Host() string
 	CACertificate() []byte
 }
 
-// New starts a proxy, which ends with the test.
+// New starts a proxy, which is closed at the end of the test.
 func New(tb testing.TB, server Server) *Proxy {
 	tb.Helper()
 	p, err := Start(server)
@@ -93,7 +92,7 @@ func Start(server Server) (*Proxy, error) {
 		Transport:     transport,
 		FlushInterval: -1, // A watch delivers each event at once.
 		ErrorLog:      log.New(io.Discard, "", 0),
-		// As if there were no proxy.
+		// The client sees a reset connection, as if there were no proxy.
 		ErrorHandler: func(_ http.ResponseWriter, request *http.Request, _ error) { breakOff(request) },
 	}
 	p.server = httptest.NewUnstartedServer(p)
@@ -105,7 +104,7 @@ func Start(server Server) (*Proxy, error) {
 	return p, nil
 }
 
-// Close breaks off what is under way and ends the proxy.
+// Close resets open connections and ends the proxy.
 func (p *Proxy) Close() {
 	p.network.close()
 	p.server.CloseClientConnections()
@@ -113,10 +112,10 @@ func (p *Proxy) Close() {
 	p.transport.CloseIdleConnections()
 }
 
-// Host is the address to give to a client.
+// Host returns the address for clients.
 func (p *Proxy) Host() string { return p.server.URL }
 
-// CACertificate is what a client must trust, in PEM.
+// CACertificate returns the certificate that a client must trust, in PEM.
 func (p *Proxy) CACertificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 }
@@ -124,7 +123,7 @@ func (p *Proxy) CACertificate() []byte {
 // Set sets the rule for all requests from now on; nil lets everything pass.
 func (p *Proxy) Set(rule Rule) { p.rule.Store(&rule) }
 
-// Served is how many requests have come in so far.
+// Served returns how many requests the proxy has received so far.
 func (p *Proxy) Served() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +146,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		breakOff(request)
 	case fault.Status != 0:
 		if fault.Status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", "1") // As an API server that limits its clients.
+			w.Header().Set("Retry-After", "1") // Like an API server that limits its clients.
 		}
 		answer(w, fault.Status, status(fault.Status))
 		return
@@ -168,7 +167,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	maps.Copy(w.Header(), held.Header())
 	w.WriteHeader(held.Code)
-	// A client that went away is no error of the proxy.
+	// A closed connection of the client is no error of the proxy.
 	_, _ = held.Body.WriteTo(w)
 }
 
@@ -180,7 +179,7 @@ func (p *Proxy) fault(request *http.Request) Fault {
 	return (*rule)(request)
 }
 
-// connectionKey finds the connection that a request came in on.
+// connectionKey is the key of the connection of a request in its context.
 type connectionKey struct{}
 
 func remember(ctx context.Context, accepted net.Conn) context.Context {
@@ -199,7 +198,7 @@ func breakOff(request *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// status is the body of an answer that refuses, as an API server writes it.
+// status returns the body of an error response, as an API server writes it.
 func status(code int) string {
 	reasons := map[int]string{
 		http.StatusUnauthorized:        "Unauthorized",
@@ -212,7 +211,7 @@ func status(code int) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"made by a test","reason":%q,"code":%d}`, reasons[code], code)
 }
 
-// emptyList is a list without items, of the kind that was asked for.
+// emptyList returns a list without items, of the kind that was requested.
 func emptyList(request *http.Request) string {
 	const partial = "PartialObjectMetadataList"
 	if accepts(request, partial) {
@@ -224,12 +223,12 @@ func emptyList(request *http.Request) string {
 func answer(w http.ResponseWriter, code int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// A client that went away is no error of the proxy.
+	// A closed connection of the client is no error of the proxy.
 	_, _ = io.WriteString(w, body)
 }
 
-// Disturb makes the network between client and proxy as bad as is said, from now
-// on and for connections that are open as well.
+// Disturb applies a disturbance to the network between client and proxy from now on, also to open
+// connections.
 func (p *Proxy) Disturb(d Disturbance) error {
 	if d.Resets < 0 || d.Resets > 1 {
 		return errors.New("the share of resets is not between 0 and 1")

@@ -19,7 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// behind is the server that a proxy stands before.
+// behind is the server behind a proxy.
 type behind struct {
 	*httptest.Server
 	asked atomic.Int32
@@ -31,8 +31,8 @@ func (b *behind) CACertificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
 }
 
-// start gives a proxy before a server that repeats what it is sent, and a client
-// that trusts the proxy only.
+// start returns a proxy in front of a server that echoes requests, and a client that trusts only
+// the proxy.
 func start(t *testing.T) (*faulttest.Proxy, *behind, *http.Client) {
 	t.Helper()
 	server := &behind{}
@@ -89,7 +89,7 @@ func TestRule(t *testing.T) {
 	count := func(*http.Request) { ran.Add(1) }
 	tests := map[string]struct {
 		fault       faulttest.Fault
-		code        int // 0: the connection breaks
+		code        int // 0: the connection is reset
 		body        string
 		reachesThat bool
 	}{
@@ -270,12 +270,12 @@ func TestRecord(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	send(http.MethodGet, "/api/v1/pods") // Before anybody wanted to know.
+	send(http.MethodGet, "/api/v1/pods") // Before the recording.
 	proxy.Record()
 	send(http.MethodGet, "/api/v1/secrets?limit=1")
 	proxy.Set(func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: http.StatusForbidden} })
 	send(http.MethodPost, "/api/v1/namespaces")
-	// An answer is kept after it has been sent.
+	// A call is recorded only after its response was sent.
 	want := []faulttest.Call{{Verb: "list", URL: "/api/v1/secrets?limit=1", Status: http.StatusOK}, {Verb: "create", URL: "/api/v1/namespaces", Status: http.StatusForbidden}}
 	for deadline := time.Now().Add(10 * time.Second); len(proxy.Recorded()) < len(want) && time.Now().Before(deadline); {
 		runtime.Gosched()

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Gzip returns one gzip stream of count copies of a text, with another text before and after. Little
-// unpacks to much: of large texts each costs as little as one copy, which the stream repeats as it is.
-// A gzip.Writer compresses some 10 MiB a second under the race detector.
+// Gzip returns one gzip stream of count copies of a text, with another text before and after. A
+// short stream unpacks to a long text: only one block of copies is compressed, and the stream
+// repeats the compressed block. A gzip.Writer compresses some 10 MiB a second under the race
+// detector.
 func Gzip(before, text string, count int, after string) []byte {
 	// Copies of a short text are compressed together.
 	together := min(max(1, (64<<10)/max(1, len(text))), max(1, count))
@@ -34,7 +35,7 @@ func Gzip(before, text string, count int, after string) []byte {
 	return append(stream.Bytes(), binary.LittleEndian.AppendUint32(trailer, uint32(size))...) //nolint:gosec // gzip states the size modulo 2³²
 }
 
-// deflated is a text as a part of a deflate stream that refers to nothing before it.
+// deflated returns a text as a part of a deflate stream that refers to nothing before it.
 func deflated(text string, last bool) []byte {
 	var part bytes.Buffer
 	writer, err := flate.NewWriter(&part, flate.DefaultCompression)

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Disturbance is how bad a network is. The zero value is a good one.
+// Disturbance describes a bad network. The zero value is a good one.
 //
-// A library would be github.com/Shopify/toxiproxy; with its server come
-// Prometheus, zerolog, gorilla/mux and ten modules more, and its resets strike
-// connections, of which a client with HTTP/2 has one, and not what is sent.
+// The library for this would be github.com/Shopify/toxiproxy. But its server adds Prometheus,
+// zerolog, gorilla/mux and ten more modules. Its resets apply to connections, of which a client
+// with HTTP/2 has one, and not to the data that is sent.
 type Disturbance struct {
 	// Latency is added to what a client sends.
 	Latency time.Duration
-	// BytesPerSecond limits each direction of a connection; 0 does not.
+	// BytesPerSecond limits each direction of a connection; 0 is no limit.
 	BytesPerSecond int
-	// Resets is the share of pieces of data, which are requests or parts of them,
-	// that reset the connection instead of arriving.
+	// Resets is the share of pieces of data, which are requests or parts of them, that are not
+	// delivered but reset the connection.
 	Resets float64
 	// Down resets all connections and every new one.
 	Down bool
 }
 
-// network is what all connections of a proxy have in common.
+// network is the state that all connections of a proxy share.
 type network struct {
 	mu          sync.Mutex
 	disturbance Disturbance
@@ -48,7 +48,7 @@ func (n *network) now() Disturbance {
 	return n.disturbance
 }
 
-// close resets what is open.
+// close resets all open connections.
 func (n *network) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +87,7 @@ func (d disturbed) Accept() (net.Conn, error) {
 	}
 }
 
-// piece is data on its way, or the end of it.
+// piece is data that is under way, or the end of it.
 type piece struct {
 	data []byte
 	due  time.Time
@@ -105,8 +105,7 @@ type connection struct {
 	closed chan struct{}
 }
 
-// receive takes what the client sends, so that later pieces are on their way
-// while earlier ones are.
+// receive reads what the client sends, so that several pieces can be under way at the same time.
 func (c *connection) receive() {
 	for {
 		buffer := make([]byte, 32<<10)
@@ -140,7 +139,7 @@ func (c *connection) Read(into []byte) (int, error) {
 	if len(c.rest.data) == 0 {
 		err := c.rest.err
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.rest = piece{} // The next one may wait again.
+			c.rest = piece{} // The next Read may wait again.
 		}
 		return 0, err
 	}
@@ -155,14 +154,14 @@ func (c *connection) Write(data []byte) (int, error) {
 	return c.Conn.Write(data)
 }
 
-// slow takes the time that n bytes need.
+// slow waits as long as n bytes take.
 func (c *connection) slow(n int) {
 	if limit := c.network.now().BytesPerSecond; limit > 0 {
 		c.pause(time.Duration(n) * time.Second / time.Duration(limit))
 	}
 }
 
-// pause is false when the connection was closed in the meantime.
+// pause waits. It returns false if the connection was closed in the meantime.
 func (c *connection) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -177,9 +176,8 @@ func (c *connection) pause(d time.Duration) bool {
 	}
 }
 
-// SetReadDeadline is for a server that wants to get its reader back, which it
-// does before it hands a connection on. Deadlines of the future are not needed
-// in tests.
+// SetReadDeadline is for a server that stops its reader before it hands a connection on. Tests need
+// no deadlines in the future.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if t.IsZero() || t.After(time.Now()) {
 		return nil

@@ -7,40 +7,39 @@ import (
 	"strings"
 )
 
-// Call is one request as the rules of access of an API server see it.
+// Call is one request in the terms of an API server's access rules.
 type Call struct {
-	// Verb is one of Kubernetes: get, list, watch, create, update, patch, delete,
-	// deletecollection. For a path that is no object, such as /apis of discovery, it is
-	// the method in lower case.
+	// Verb is a verb of Kubernetes: get, list, watch, create, update, patch, delete,
+	// deletecollection. For a path that is no object, such as /apis of discovery, it is the method
+	// in lower case.
 	Verb string
 	// URL is the path with its query.
 	URL string
-	// Status is the answer's, 0 if there was none.
+	// Status is the status of the response, 0 if there was none.
 	Status int
 }
 
 func (c Call) String() string { return fmt.Sprintf("%s %s (%d)", c.Verb, c.URL, c.Status) }
 
-// Reads says whether the call asks for objects or for what an API server offers, and
-// does nothing else. A watch is no reading here: the right to it is another one.
+// Reads reports whether the call only reads objects or discovery. A watch does not count: it needs
+// another right.
 func (c Call) Reads() bool { return c.Verb == "get" || c.Verb == "list" }
 
-// Record keeps all requests from now on, and forgets those kept before.
+// Record records all requests from now on, and discards earlier ones.
 func (p *Proxy) Record() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.recording, p.calls = true, nil
 }
 
-// Recorded are the requests since Record that have been answered, in the order of
-// their answers.
+// Recorded returns the finished requests since Record, in the order of their responses.
 func (p *Proxy) Recorded() []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
 }
 
-// recorded wraps the answer to a request. done keeps the call.
+// recorded wraps the response to a request. done records the call.
 func (p *Proxy) recorded(w http.ResponseWriter, request *http.Request) (answer http.ResponseWriter, done func()) {
 	noted := &noting{ResponseWriter: w}
 	call := Call{Verb: Verb(request), URL: request.URL.RequestURI()}
@@ -54,7 +53,7 @@ func (p *Proxy) recorded(w http.ResponseWriter, request *http.Request) (answer h
 	}
 }
 
-// noting remembers the status of an answer.
+// noting records the status of a response.
 type noting struct {
 	http.ResponseWriter
 	status int
@@ -65,10 +64,10 @@ func (n *noting) WriteHeader(status int) {
 	n.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets what is streamed be flushed.
+// Unwrap makes it possible to flush a streamed response.
 func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// Verb is what a request asks for, in the words of Kubernetes' rules of access.
+// Verb returns the verb of a request in the terms of Kubernetes' access rules.
 func Verb(request *http.Request) string {
 	parts := objectPath(request)
 	if len(parts) == 0 {
@@ -96,8 +95,8 @@ func Verb(request *http.Request) string {
 	return strings.ToLower(request.Method)
 }
 
-// objectPath is what is left of a path from the resource on: the resource, perhaps a
-// name, perhaps more. It is empty for what is no object.
+// objectPath returns the part of a path from the resource on: the resource, perhaps a name, perhaps
+// more. It is empty for a path that is no object.
 func objectPath(request *http.Request) []string {
 	const core, grouped = 2, 3 // /api/v1/… and /apis/apps/v1/…
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// Scope is a URL as far as it decides which credentials it gets.
+// Scope has the parts of a URL that decide which credentials the URL gets.
 type Scope struct {
 	Scheme string
-	// User is "" for any, in a prefix.
+	// User is "" for any user, in a prefix.
 	User string
 	// Host is in lower case, with its port unless that is the standard one.
 	Host string
 
-	// resolved is the path, by its segments, for a server that decodes "%2F" and resolves "..";
-	// literal is it for one that takes both as they are.
+	// resolved has the segments of the path for a server that decodes "%2F" and resolves "..".
+	// literal has the segments for a server that does neither.
 	resolved, literal []string
 }
 
@@ -32,7 +32,7 @@ func NewScope(scheme, user, host, path string) Scope {
 	return Scope{Scheme: scheme, User: user, Host: host, resolved: resolve(path), literal: split(path)}
 }
 
-// ScopeOf reads a URL. Two spellings of one URL have the same scope.
+// ScopeOf returns the scope of a URL. Two spellings of one URL have the same scope.
 func ScopeOf(u *url.URL) Scope {
 	scheme := strings.ToLower(u.Scheme)
 	standard := map[string]string{"http": "80", "https": "443", "oci": "443", "ssh": "22"}[scheme]
@@ -51,16 +51,16 @@ func ScopeOf(u *url.URL) Scope {
 
 func resolve(p string) []string { return split(path.Clean("/" + p)) }
 
-// split returns the segments of a path. Doubled slashes are one.
+// split returns the segments of a path. Doubled slashes count as one.
 func split(p string) []string {
 	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
 }
 
-// Segments are those of the path.
+// Segments returns the segments of the path.
 func (s Scope) Segments() []string { return s.resolved }
 
-// Covers reports whether other lies below s, however a server reads its path: host/acme covers
-// host/acme/web, and not host/acme-evil.
+// Covers reports whether other is below s, in both ways in which a server may read the path:
+// host/acme covers host/acme/web, and not host/acme-evil.
 func (s Scope) Covers(other Scope) bool {
 	return s.isOfServer(other) && begins(other.resolved, s.resolved) && begins(other.literal, s.literal)
 }
@@ -73,7 +73,7 @@ func begins(segments, with []string) bool {
 	return len(with) <= len(segments) && slices.Equal(with, segments[:len(with)])
 }
 
-// Credentials are values by the prefix of the URLs that they are for. Its zero value is empty.
+// Credentials maps prefixes of URLs to values. The zero value is empty.
 type Credentials[V any] struct {
 	entries []entry[V]
 }
@@ -84,15 +84,14 @@ type entry[V any] struct {
 	value  V
 }
 
-// Add adds the value for URLs below scope. prefix is how the scope is written: of two for the same
-// URLs the one that sorts first counts.
+// Add adds the value for URLs below scope. prefix is the written form of scope. Of two prefixes
+// for the same URLs, the one that sorts first is used.
 func (c *Credentials[V]) Add(prefix string, scope Scope, value V) {
 	c.entries = append(c.entries, entry[V]{prefix, scope, value})
 }
 
-// Find returns the value for a URL, that of the longest prefix. There is none for a path that
-// can be read in two ways, if the longest prefix depends on that: who serves the one need not be
-// who serves the other.
+// Find returns the value of the longest prefix of a URL. A path that can be read in two ways has
+// no value if the two have different longest prefixes: they may be served by different parties.
 func (c *Credentials[V]) Find(at Scope) (value V, ok bool) {
 	resolved := c.longest(at, func(s Scope) []string { return s.resolved })
 	literal := c.longest(at, func(s Scope) []string { return s.literal })
@@ -136,19 +135,20 @@ func (c *Credentials[V]) All() iter.Seq[V] {
 	}
 }
 
-// ErrNoCertificate says that a bundle of certificates is none.
+// ErrNoCertificate reports that a bundle of certificates contains none.
 var ErrNoCertificate = errors.New("ca_bundle contains no certificate in PEM")
 
-// Trust is which authorities sign the certificates of every server and every proxy.
+// Trust has the authorities that are trusted for the certificates of every server and every
+// proxy.
 type Trust struct {
-	// CABundle has their certificates in PEM, "" for none but those of the machine.
+	// CABundle has certificates of authorities in PEM; "" adds none to those of the machine.
 	CABundle string
-	// WithoutSystemRoots leaves those of the machine out.
+	// WithoutSystemRoots leaves the certificates of the machine out.
 	WithoutSystemRoots bool
 }
 
-// roots returns the certificates, and those of more, in PEM. They are nil for those of the machine
-// alone. The error is ErrNoCertificate.
+// roots returns the certificates of t and of more, which is in PEM. The result is nil for the
+// certificates of the machine alone. The error is ErrNoCertificate.
 func (t Trust) roots(more []byte) (*x509.CertPool, error) {
 	if len(t.CABundle) == 0 && len(more) == 0 && !t.WithoutSystemRoots {
 		return nil, nil //nolint:nilnil // as in tls.Config
@@ -167,13 +167,13 @@ func (t Trust) roots(more []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Check reads the certificates. The error is ErrNoCertificate.
+// Check parses the certificates. The error is ErrNoCertificate.
 func (t Trust) Check() error {
 	_, err := t.roots(nil)
 	return err
 }
 
-// DialTLS connects to a server, such as a proxy, "proxy.example.com:443".
+// DialTLS connects to a server, for example to the proxy "proxy.example.com:443".
 func DialTLS(ctx context.Context, trust Trust, address string) (net.Conn, error) {
 	roots, err := trust.roots(nil)
 	if err != nil {
@@ -194,7 +194,7 @@ func NewTransport(trust Trust, caBundle []byte, insecure bool) (*http.Transport,
 	base = base.Clone()
 	base.TLSClientConfig = &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: insecure, //nolint:gosec // Only when the user asks for it.
+		InsecureSkipVerify: insecure, //nolint:gosec // Only when the user sets it.
 	}
 	var err error
 	base.TLSClientConfig.RootCAs, err = trust.roots(caBundle)

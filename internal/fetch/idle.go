@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// IdleTimeoutError says that a server did not go on.
+// IdleTimeoutError reports that a server sent too little for too long.
 type IdleTimeoutError struct {
 	After time.Duration
 }
@@ -18,10 +18,10 @@ func (e *IdleTimeoutError) Error() string {
 	return fmt.Sprintf("no data was received for %s", e.After)
 }
 
-// IdleTimeout ends a context when too little has arrived for a while. However long a transfer
-// takes, it goes on as long as enough of it arrives.
+// IdleTimeout ends a context when too little data has arrived for a while. A transfer may take
+// any time, as long as enough data arrives.
 type IdleTimeout struct {
-	// After is how long it may take until enough has arrived.
+	// After is how long it may take until enough data has arrived.
 	After time.Duration
 
 	enough, arrived int
@@ -30,18 +30,19 @@ type IdleTimeout struct {
 }
 
 // WithIdleTimeout returns a context that ends, with an *IdleTimeoutError as its cause, when fewer
-// than enough bytes have arrived within after, or when Stop is called. With 1 each byte is a sign
-// of life. With more a server cannot go on for ever by a byte now and then.
+// than enough bytes have arrived within after, or when Stop is called. If enough is 1, each byte
+// restarts the time. If it is more, a server cannot keep the context alive by sending a byte now
+// and then.
 func WithIdleTimeout(ctx context.Context, after time.Duration, enough int) (context.Context, *IdleTimeout) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(after, func() { cancel(&IdleTimeoutError{After: after}) })
 	return ctx, &IdleTimeout{After: after, enough: enough, timer: timer, cancel: cancel}
 }
 
-// Pause ends the watching, and lets the context go on.
+// Pause stops the timeout. The context stays valid.
 func (t *IdleTimeout) Pause() { t.timer.Stop() }
 
-// Stop ends the watching and the context.
+// Stop stops the timeout and ends the context.
 func (t *IdleTimeout) Stop() {
 	t.timer.Stop()
 	t.cancel(nil)
@@ -69,8 +70,8 @@ func (t *IdleTimeout) note(n int) {
 	t.timer.Reset(t.After)
 }
 
-// IdleTransport gives up a request when its server does not go on, while it responds or while its
-// answer is read. The error is an *IdleTimeoutError then.
+// IdleTransport cancels a request when its server sends too little, before the response or while
+// the body of the response is read. The error is then an *IdleTimeoutError.
 type IdleTransport struct {
 	Next   http.RoundTripper
 	After  time.Duration
@@ -89,7 +90,7 @@ func (t IdleTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, nil
 }
 
-// orIdle returns the cause of an error if that is an idle timeout.
+// orIdle returns the idle timeout that ended ctx, or err if there is none.
 func orIdle(ctx context.Context, err error) error {
 	if idle, ok := errors.AsType[*IdleTimeoutError](context.Cause(ctx)); ok {
 		return idle

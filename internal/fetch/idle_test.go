@@ -18,7 +18,7 @@ func TestIdleTimeout(t *testing.T) {
 	const after = time.Minute
 	tests := map[string]struct {
 		enough int
-		// size of what arrives every 40 seconds, so many times.
+		// size is how many bytes arrive every 40 seconds, times is how often.
 		size, times int
 		pause       bool
 		idle        bool

@@ -1,6 +1,6 @@
-// Package fetch is what all downloads have in common, from git servers and from those of charts:
-// which credentials a URL gets, how long a server may be silent, and that what several callers
-// want is fetched once.
+// Package fetch has the common parts of all downloads, from git servers and from servers of
+// charts. It selects the credentials for a URL, limits how long a server may send nothing, and
+// fetches once what several callers request.
 package fetch
 
 import (
@@ -14,21 +14,23 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Group does once what several callers want at the same time. Its zero value is ready for use.
+// Group runs work once for several callers that request it at the same time. The zero value is
+// ready for use.
 type Group[V any] struct {
 	running singleflight.Group
 }
 
-// Do returns the result of work. The first caller under a key works for all that come meanwhile,
-// with its own context. A caller that gives up leaves. If it is the one that works, the next one begins
-// again. An error or a panic of the work is the error of all callers. doing says what the work is,
-// such as "fetching a chart".
+// Do returns the result of work. The first caller of a key does the work, with its own context,
+// for all callers that arrive before the work is done. A caller whose own context ends stops
+// waiting. If this is the first caller, another caller starts the work again. An error or a panic
+// of the work is the error of all callers. doing describes the work, such as "fetching a chart".
 func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.Context) (V, error)) (V, error) {
 	var none V
 	for ctx.Err() == nil {
 		result := g.running.DoChan(key, func() (any, error) {
 			var done V
-			// What a server sends can make a library panic, and here nobody else recovers.
+			// Data from a server can make a library panic, and no caller recovers in this
+			// goroutine.
 			err := status.Recovering(doing, func() (err error) {
 				done, err = work(ctx)
 				return err
@@ -54,29 +56,29 @@ func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.
 	return none, fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 }
 
-// gaveUpError says that the one who worked for all has given up.
+// gaveUpError reports that the context of the caller that did the work has ended.
 type gaveUpError struct{}
 
 func (gaveUpError) Error() string { return "the first caller was cancelled" }
 
-// isOver says whether a context has ended. One with a deadline says so a moment after it, and a
-// connection can fail by the deadline before.
+// isOver reports whether a context has ended. Err of a context is set a moment after the
+// deadline, and a connection can fail by the deadline before that.
 func isOver(ctx context.Context) bool {
 	deadline, ends := ctx.Deadline()
 	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
 }
 
-// Cache keeps what was made for a key, until it is dropped itself. It never keeps an error: the
-// next caller tries again, unless it belongs to an operation that remembers failures. Its zero
-// value is empty.
+// Cache keeps the value that was made for a key, as long as the Cache exists. It never keeps an
+// error: the next caller tries again, unless its operation remembers failures (RememberFailures).
+// The zero value is empty.
 type Cache[V any] struct {
 	group Group[V]
 	mu    sync.Mutex
 	made  map[string]V
 }
 
-// Get returns what was made for key. If there is nothing it is made by create, once for all who
-// want it, as Group.Do does.
+// Get returns the value for key. If there is none, create makes it, once for all callers, as in
+// Group.Do.
 func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(context.Context) (V, error)) (V, error) {
 	if known, ok := c.known(key); ok {
 		return known, nil
@@ -87,7 +89,7 @@ func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(conte
 		return none, err
 	}
 	made, err := c.group.Do(ctx, key, doing, func(ctx context.Context) (V, error) {
-		if known, ok := c.known(key); ok { // Made since.
+		if known, ok := c.known(key); ok { // Made by another caller since.
 			return known, nil
 		}
 		made, err := create(ctx)
@@ -118,9 +120,9 @@ func (c *Cache[V]) keep(key string, made V) {
 	c.made[key] = made
 }
 
-// RememberFailures returns a context for one operation, such as a plan. What could not be fetched
-// under it is not tried again under it: a server that does not respond is not asked again for each
-// of a thousand bundles. The next operation tries again.
+// RememberFailures returns a context for one operation, such as a plan. A fetch that failed under
+// this context is not tried again under it: a server that does not respond gets no further
+// request for each of a thousand bundles. The next operation tries again.
 func RememberFailures(ctx context.Context) context.Context {
 	if failuresOf(ctx) != nil {
 		return ctx
@@ -130,7 +132,7 @@ func RememberFailures(ctx context.Context) context.Context {
 
 type failuresKey struct{}
 
-// failures are those of one operation. A nil one remembers nothing.
+// failures are the failed fetches of one operation. A nil *failures remembers nothing.
 type failures struct {
 	mu sync.Mutex
 	of map[failureKey]error

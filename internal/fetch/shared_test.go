@@ -14,14 +14,15 @@ import (
 
 var errDown = errors.New("down")
 
-// Callers that come at the same time: how often is worked for them, and with which result.
+// For concurrent callers: how often the work is done, and with which result.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	const long = time.Minute
 	tests := map[string]struct {
-		// firstGivesUp after a while, by a deadline or else by being cancelled.
+		// firstGivesUp ends the context of the first caller after a while, by a deadline or by
+		// cancellation.
 		firstGivesUp, byDeadline bool
-		// otherGivesUp is that one of those who wait does.
+		// otherGivesUp ends the context of one of the waiting callers.
 		otherGivesUp bool
 		err          error
 		panics       bool
@@ -104,7 +105,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Callers that come one after the other.
+// For one caller after the other.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
@@ -118,7 +119,7 @@ func TestCache(t *testing.T) {
 		key  string
 		err  error // Of the work.
 		want error
-		done bool // Whether there is work.
+		done bool // Whether the work is done.
 	}
 	tests := map[string][]call{
 		"made once":              {{ctx: t.Context(), key: "a", done: true}, {ctx: t.Context(), key: "a"}, {ctx: t.Context(), key: "b", done: true}},

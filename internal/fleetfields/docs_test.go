@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	// anchor stands before the attributes of an attribute.
+	// anchor matches the line before the attributes of an attribute.
 	anchor = regexp.MustCompile(`^<a id="nested(?:att|block)--([a-z0-9_-]+)"></a>$`)
-	// described is an attribute.
+	// described matches the line of an attribute.
 	described = regexp.MustCompile("^- `([a-z0-9_]+)` \\(")
 )
 
-// documented are the attributes that docs/ describe, such as "fleet_bundle.helm.values".
+// documented returns the attributes that docs/ describe, such as "fleet_bundle.helm.values".
 func documented(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	known := make(map[string]bool)

@@ -90,7 +90,8 @@ func word(here string) string {
 	return here
 }
 
-// owner is what the attributes of a section belong to unless a row says otherwise.
+// owner returns the resource, data source or provider of the attributes of a section, unless a row
+// names another.
 func (s section) owner() string {
 	if len(s.HCL) == 0 {
 		return ""
@@ -99,8 +100,8 @@ func (s section) owner() string {
 	return of
 }
 
-// where names attributes, and what they belong to where that is not the owner of the section. What
-// customizations have as well is not repeated.
+// where lists attributes, and their owner if it is not the owner of the section. Attributes that
+// customizations have as well are not repeated.
 func (s section) where(r row) string {
 	var order []string
 	attributes := make(map[string][]string)
@@ -124,7 +125,7 @@ func (s section) where(r row) string {
 	return strings.Join(parts, "<br>")
 }
 
-// split cuts "data.fleet_deployments.deployments" behind what it is an attribute of.
+// split separates "data.fleet_deployments.deployments" into the owner and its attribute.
 func split(full string) (of, attribute string) {
 	kind, rest, isData := strings.Cut(full, "data.")
 	if isData && kind == "" {

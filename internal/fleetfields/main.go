@@ -1,5 +1,5 @@
-// Fleetfields holds the table of every field of Fleet's API types, and makes the guide "Fleet,
-// field by field" of it: go run . FILE, in this folder.
+// Fleetfields has the table of every field of Fleet's API types, and generates the guide "Fleet,
+// field by field" from it: go run . FILE, in this folder.
 package main
 
 import (

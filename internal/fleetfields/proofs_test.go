@@ -19,7 +19,7 @@ type proofs map[string]proof
 
 // proof is a test in the source.
 type proof struct {
-	// folder is that of the package.
+	// folder is the folder of the package.
 	folder string
 	// source is the text of the test.
 	source string
@@ -27,10 +27,10 @@ type proof struct {
 	texts map[string]bool
 }
 
-// ofTheTable is the test that reads the table itself, so that it names no field.
+// ofTheTable is the test that reads the table itself, so its source names no field.
 const ofTheTable = "fleetyaml.TestFieldsOfFleet"
 
-// Each test that a row names is there, and so is the row of its table.
+// Each test that a row names exists, and so does the row of its table.
 func TestProofsExist(t *testing.T) {
 	t.Parallel()
 
@@ -46,8 +46,8 @@ func TestProofsExist(t *testing.T) {
 	}
 }
 
-// check fails where a test is missing, and where no test has a word of a field or of an attribute
-// that it is written in. What Fleet reports in a status has other names here.
+// check fails if a test is missing, or if no test names a field or its attribute. Fields of a
+// status need not be named: they have other names here.
 func (p proofs) check(t *testing.T, at string, tests []string, r row, attributes []string) {
 	t.Helper()
 	var all strings.Builder
@@ -73,17 +73,17 @@ func (p proofs) check(t *testing.T, at string, tests []string, r row, attributes
 	}
 }
 
-// plain is a name as it is the same in YAML, in HCL and in Go.
+// plain returns a name in a form that is the same in YAML, in HCL and in Go.
 func plain(text string) string { return strings.ToLower(strings.ReplaceAll(text, "_", "")) }
 
-// text is the source of a test, with the fixture that is its row.
+// text returns the source of a test, with the fixture that is its row.
 func (p proofs) text(name string) string {
 	name, row, _ := strings.Cut(name, "/")
 	found := p[name]
 	return found.source + found.fixture(row)
 }
 
-// missing says what is not there of a test, such as "target.TestMatch/a name"; "" if all is.
+// missing describes what is missing of a test, such as "target.TestMatch/a name"; "" if nothing is.
 func (p proofs) missing(name string) string {
 	name, row, hasRow := strings.Cut(name, "/")
 	found, ok := p[name]
@@ -96,7 +96,8 @@ func (p proofs) missing(name string) string {
 	return "neither its file nor testdata/ has a row " + strconv.Quote(row)
 }
 
-// fixture is the content of the file of testdata that is called like a row, "" if there is none.
+// fixture returns the content of the file of testdata that has the name of a row, "" if there is
+// none.
 func (p proof) fixture(row string) string {
 	content := ""
 	_ = filepath.WalkDir(filepath.Join(p.folder, "testdata"), func(file string, entry fs.DirEntry, err error) error {
@@ -171,7 +172,7 @@ func findTests(t *testing.T, folder string) proofs {
 	return found
 }
 
-// textsOf are the string literals of a file.
+// textsOf returns the string literals of a file.
 func textsOf(file *ast.File) map[string]bool {
 	texts := make(map[string]bool)
 	ast.Inspect(file, func(node ast.Node) bool {

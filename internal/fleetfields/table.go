@@ -18,7 +18,7 @@ const (
 	notApplicable = "not applicable"
 )
 
-// table is fields.yaml, which says what its keys mean.
+// table is fields.yaml. The comments in fields.yaml explain its keys.
 type table struct {
 	// Fleet is the version of Fleet's types.
 	Fleet    string    `json:"fleet"`
@@ -81,7 +81,7 @@ func (s section) written(r row) []string {
 var (
 	// humps are the places in a name where snake case has an underscore.
 	humps = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
-	// specs are what Terraform has no word for.
+	// specs are the prefixes that attributes of Terraform do not have.
 	specs = regexp.MustCompile(`^(spec|status)\.`)
 )
 
@@ -91,7 +91,7 @@ func attributeName(field string) string {
 	return strings.ToLower(humps.ReplaceAllString(field, "${1}${3}_${2}${4}"))
 }
 
-// hasCustom reports whether the section says what its fields do in a customization.
+// hasCustom reports whether the section describes its fields in a customization.
 func (s section) hasCustom() bool {
 	return slices.ContainsFunc(s.Rows, func(r row) bool { return r.Custom != nil })
 }

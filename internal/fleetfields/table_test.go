@@ -29,7 +29,7 @@ func (s section) fields() []string {
 	return fields
 }
 
-// whole are the fields whose rows speak for what is below.
+// whole returns the fields whose rows also cover the fields below them.
 func (s section) whole() []string {
 	var whole []string
 	for _, r := range s.Rows {
@@ -66,7 +66,7 @@ func TestEveryFieldHasARow(t *testing.T) {
 	}
 }
 
-// compare says, one line each, where the section and the type differ.
+// compare returns the differences between the section and the type, one line each.
 func (s section) compare(types map[string]reflect.Type, of reflect.Type) []string {
 	w := newWalker(types, s.whole())
 	w.walk("", of)
@@ -151,7 +151,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The table names the version of Fleet that it is held against, so that the guide does.
+// The table names the version of Fleet with which the tests compare it, so that the guide does.
 func TestVersionOfFleet(t *testing.T) {
 	t.Parallel()
 
@@ -164,7 +164,7 @@ func TestVersionOfFleet(t *testing.T) {
 	}
 }
 
-// Rows say what they have to say.
+// Rows are complete.
 func TestRowsAreWhole(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +206,8 @@ func (b behaviour) check(t *testing.T, at string) {
 	}
 }
 
-// checkLike holds fields that act as in another section against it: they must be of the same types.
+// checkLike compares fields that act as in another section with that section: they must have the
+// same types.
 func (read table) checkLike(t *testing.T, s section, r row) {
 	t.Helper()
 	types := fleetTypes()
@@ -229,7 +230,7 @@ func (read table) checkLike(t *testing.T, s section, r row) {
 	}
 }
 
-// below are the fields of the row without "spec.".
+// below returns the fields of the row without "spec.".
 func (r row) below() []string {
 	names := make([]string, len(r.Fields))
 	for i, field := range r.Fields {
@@ -238,7 +239,7 @@ func (r row) below() []string {
 	return names
 }
 
-// root is the folder of the repository.
+// root returns the folder of the repository.
 func root(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs(filepath.Join("..", ".."))
@@ -251,7 +252,7 @@ func root(t *testing.T) string {
 	return folder
 }
 
-// The attributes that rows name are attributes.
+// The attributes that rows name exist.
 func TestAttributesExist(t *testing.T) {
 	t.Parallel()
 
@@ -267,7 +268,7 @@ func TestAttributesExist(t *testing.T) {
 	}
 }
 
-// The guide was made of this table.
+// The guide is generated from this table.
 func TestGuideIsUpToDate(t *testing.T) {
 	t.Parallel()
 

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fleetModule is what the import paths of Fleet's own types begin with. Types of others, such as
-// label selectors and metadata, are not entered: their fields mean what they mean in Kubernetes.
+// fleetModule is the beginning of the import paths of Fleet's own types. Other types, such as label
+// selectors and metadata, are not entered: their fields have their meaning in Kubernetes.
 const fleetModule = "github.com/rancher/fleet/"
 
-// fleetTypes are the types that have a section of their own in the table.
+// fleetTypes returns the types that have a section of their own in the table.
 func fleetTypes() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, t := range []reflect.Type{
@@ -39,10 +39,10 @@ func fleetTypes() map[string]reflect.Type {
 type walker struct {
 	// sections are types that are not entered, because they have a section of their own.
 	sections map[reflect.Type]string
-	// whole are paths that are not entered, because their row speaks for what is below.
+	// whole are paths that are not entered, because their row covers the fields below.
 	whole map[string]bool
 
-	// fields are the types of what was found.
+	// fields are the types of the fields that were found.
 	fields map[string]reflect.Type
 	// includes are the sections of embedded types.
 	includes []string
@@ -67,7 +67,7 @@ func (w *walker) walk(prefix string, of reflect.Type) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "-", !field.IsExported() && !field.Anonymous, field.Type == reflect.TypeFor[metav1.TypeMeta]():
-			// apiVersion and kind say what the object is; they are no fields of it.
+			// apiVersion and kind identify the type of the object; they are no fields of it.
 		case field.Anonymous && (name == "" || strings.Contains(options, "inline")):
 			embedded = append(embedded, field.Type)
 		default:
@@ -94,7 +94,7 @@ func (w *walker) add(path string, of reflect.Type) {
 	inner := elem(of)
 	_, hasSection := w.sections[inner]
 	own := inner.Kind() == reflect.Struct && strings.HasPrefix(inner.PkgPath(), fleetModule)
-	// A struct of which nothing is seen in YAML, such as a map of values, is a field itself.
+	// A struct without fields in YAML, such as a map of values, is a field itself.
 	if own && !hasSection && !w.whole[path] && len(reflect.VisibleFields(inner)) > 0 && !isOpaque(inner) {
 		w.walk(path+".", inner)
 		return
@@ -102,7 +102,7 @@ func (w *walker) add(path string, of reflect.Type) {
 	w.fields[path] = of
 }
 
-// elem is what pointers, lists and maps are of.
+// elem returns the element type of pointers, lists and maps.
 func elem(of reflect.Type) reflect.Type {
 	for {
 		switch of.Kind() {

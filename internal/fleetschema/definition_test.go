@@ -20,7 +20,7 @@ func texts(of map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, values)
 }
 
-// block is a nested object with some of its attributes.
+// block returns a nested object with some of its attributes.
 func block(t *testing.T, attributes map[string]attr.Value) types.Object {
 	t.Helper()
 	kinds := map[string]attr.Type{}

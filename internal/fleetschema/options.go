@@ -1,5 +1,5 @@
-// Package fleetschema describes Fleet's words as attributes of Terraform: selectors, rules for clusters and
-// the options of a fleet.yaml. It turns their values into plain ones.
+// Package fleetschema describes Fleet's terms as attributes of Terraform: selectors, rules for
+// clusters and the options of a fleet.yaml. It turns their values into plain ones.
 package fleetschema
 
 import (
@@ -46,7 +46,7 @@ func Definition() map[string]schema.Attribute {
 	}
 }
 
-// choiceAttributes choose clusters, or keep a bundle off them.
+// choiceAttributes returns the attributes that select clusters for a bundle, or exclude them.
 func choiceAttributes() map[string]schema.Attribute {
 	attributes := Rule()
 	attributes["name"] = framework.OptionalString("Name of the entry, for readers. It has no effect.")
@@ -184,8 +184,8 @@ func rolloutAttributes() map[string]schema.Attribute {
 	}
 }
 
-// DefinitionOf returns the definition of attributes that are called like the keys of a fleet.yaml, in
-// snake case.
+// DefinitionOf returns the definition of attributes that are named like the keys of a fleet.yaml,
+// in snake case.
 func DefinitionOf(attributes map[string]attr.Value) (fleetyaml.Definition, error) {
 	options := framework.Conversion{Object: func(object map[string]any) any { return fleetyaml.Attributes(object) }}
 	fields, err := options.Fields(attributes)

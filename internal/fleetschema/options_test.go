@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Whatever a fleet.yaml can say, but for what only controllers act upon, has an
-// attribute; and every attribute says something that a fleet.yaml can say.
+// Each key of a fleet.yaml has an attribute, except keys that only controllers use; and each
+// attribute is a key of a fleet.yaml.
 func TestOptionsAreThoseOfFleetYAML(t *testing.T) {
 	t.Parallel()
 	attributes := Definition()
@@ -31,8 +31,7 @@ func TestOptionsAreThoseOfFleetYAML(t *testing.T) {
 	}
 }
 
-// fieldPaths are the names that attributes have in a fleet.yaml, with those of
-// attributes in them.
+// fieldPaths returns the names of attributes in a fleet.yaml, with the names of nested attributes.
 func fieldPaths(prefix string, attributes map[string]schema.Attribute) []string {
 	var paths []string
 	for name, attribute := range attributes {

@@ -38,7 +38,7 @@ type requirementModel struct {
 	Values   types.List   `tfsdk:"values"`
 }
 
-// SelectorOf returns the selector of an object with the attributes of Selector, nil for one that was not
+// SelectorOf returns the selector of an object with the attributes of Selector, nil if it was not
 // given.
 func SelectorOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *fleetyaml.Selector {
 	if value.IsNull() || value.IsUnknown() {

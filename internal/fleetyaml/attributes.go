@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Attributes are keys of a fleet.yaml in snake case, as in HCL. A value is what JSON has, or
-// Attributes again where its keys are names of attributes; those of a map[string]any are the
-// user's own. Null represents a key that is not there.
+// Attributes are keys of a fleet.yaml in snake case, as in HCL. A value is a JSON value, or
+// Attributes again if its keys are names of attributes. The keys of a map[string]any are the user's
+// own. Null represents a missing key.
 type Attributes map[string]any
 
-// Definition returns what the fleet.yaml would say.
+// Definition returns the definition that a fleet.yaml with these keys would have.
 func (a Attributes) Definition() (Definition, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -75,8 +75,8 @@ func plainCount(name string, plain any) any {
 	return plain
 }
 
-// CompileSelector reads a selector. Its own keys are in snake case; those of labels are the
-// user's. A key that a selector does not have would make it match too much, so it is refused.
+// CompileSelector reads a selector. Its own keys are in snake case; the keys of labels are the
+// user's. An unknown key is refused: without it, the selector would match too much.
 func CompileSelector(attributes map[string]any) (labels.Selector, error) {
 	text, err := Attributes(attributes).MarshalJSON()
 	if err != nil {
@@ -92,7 +92,7 @@ func CompileSelector(attributes map[string]any) (labels.Selector, error) {
 	return parsed.OverrideTargets[0].ClusterSelector.Compile()
 }
 
-// Fields returns a definition as JSON has it, with Fleet's names. Numbers are json.Number.
+// Fields returns a definition as decoded JSON, with Fleet's names. Numbers are json.Number.
 func (d Definition) Fields() (any, error) {
 	content, err := json.Marshal(d)
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// What one YAML text may be. Values are kept in a Secret, by Fleet as well as by
-// Helm, and that may have 1 MiB; so this is more than can be deployed.
+// Limits of one YAML text. Fleet and Helm store values in a Secret, which can have 1 MiB; so these
+// limits are above what can be deployed.
 const (
 	// MaxSize is how many bytes a text may have.
 	MaxSize = 4 << 20
-	// maxExpanded is how large it may be, in bytes, when each alias is replaced by
-	// what it expands to. A text of a few lines can expand to terabytes.
+	// maxExpanded is how large a text may be, in bytes, when each alias is replaced by its content.
+	// A text of a few lines can expand to terabytes.
 	maxExpanded = 16 << 20
 	// maxDepth is how many lists and maps may be nested.
 	maxDepth = 200
-	// nodeSize is what a node counts besides its text.
+	// nodeSize is the size that counts for a node besides its text.
 	nodeSize = 8
 )
 
-// Values reads the first document of a text as a map, with the types that values of
-// a Definition have. size is how many bytes it has when aliases are replaced.
+// Values reads the first document of a text as a map, with the types of the values of a Definition.
+// size is the number of bytes when aliases are replaced.
 //
 // Errors: *Error, without the name of a file.
 func Values(data []byte) (values map[string]any, size int, err error) {
@@ -54,7 +54,7 @@ func notMap(document *yaml.Node) *Problem {
 	return nil
 }
 
-// document parses the first document of a text, which may be none.
+// document parses the first document of a text, which may be empty.
 func document(data []byte) (*yaml.Node, int, *Problem) {
 	if problem := tooLong(data); problem != nil {
 		return nil, 0, problem
@@ -68,9 +68,8 @@ func document(data []byte) (*yaml.Node, int, *Problem) {
 	return &root, size, problem
 }
 
-// CheckAliases says whether the aliases in a text of any number of documents make
-// it expand to more than can be read. Documents that are no YAML count nothing: they
-// may be templates.
+// CheckAliases returns an error if the aliases in a text of any number of documents make it expand
+// to more than can be read. Documents that are not YAML count as 0: they may be templates.
 //
 // Errors: *Error, without the name of a file.
 func CheckAliases(data []byte) error {
@@ -105,7 +104,7 @@ func documentsOf(data []byte) [][]byte {
 	return append(documents, data[begin:])
 }
 
-// expansion is how much larger aliases make a document.
+// expansion returns how many bytes aliases add to a document.
 func expansion(data []byte) (int, *Problem) {
 	if !mayHaveAliases(data) {
 		return 0, nil
@@ -128,8 +127,8 @@ func expansion(data []byte) (int, *Problem) {
 	}
 }
 
-// mayHaveAliases says whether a text contains what looks like an anchor and what
-// looks like an alias. It is much faster than parsing.
+// mayHaveAliases reports whether a text seems to contain an anchor and an alias. It is much faster
+// than parsing.
 func mayHaveAliases(data []byte) bool {
 	wide := bytes.Contains(data, []byte("\xff\xfe")) || bytes.Contains(data, []byte("\xfe\xff")) // Begins UTF-16.
 	return wide || (hasMark(data, '&') && hasMark(data, '*'))
@@ -139,7 +138,7 @@ func mayHaveAliases(data []byte) bool {
 // line breaks of YAML.
 const beforeValue = " \t\r\n[{,:?-\x85\xa8\xa9"
 
-// hasMark says whether mark is where a value can begin, with a name after it.
+// hasMark reports whether data contains mark where a value can begin, followed by a name.
 func hasMark(data []byte, mark byte) bool {
 	for rest := data; ; {
 		i := bytes.IndexByte(rest, mark)
@@ -172,8 +171,8 @@ func tooLarge(node *yaml.Node) *Problem {
 	return &problem
 }
 
-// measure returns how large a document is when aliases are replaced. It takes time
-// in proportion to the text, not to what it expands to.
+// measure returns how large a document is when aliases are replaced. Its time is proportional to
+// the text, not to the expanded text.
 func measure(root *yaml.Node) (int, *Problem) {
 	measured, problem := newMeasurer().node(root)
 	return measured.size, problem
@@ -183,9 +182,9 @@ func measure(root *yaml.Node) (int, *Problem) {
 type extent struct{ size, depth int }
 
 type measurer struct {
-	// anchors are those that are measured; an alias comes after its anchor.
+	// anchors are the measured anchors; an alias is always after its anchor.
 	anchors map[*yaml.Node]extent
-	// plain is the size of what has been measured with aliases left out.
+	// plain is the size of the measured nodes without aliases.
 	plain int
 }
 

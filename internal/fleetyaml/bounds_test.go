@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// bombs are texts that stand for far more than they are, by what makes them so.
+// bombs returns short texts that expand to very long ones, by the technique.
 func bombs() map[string]string {
 	var wide, chain strings.Builder
 	wide.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -40,7 +40,7 @@ func bombs() map[string]string {
 	}
 }
 
-// manyMistakes are long texts with something wrong, or odd, on each line.
+// manyMistakes returns long texts with an error or a warning on each line.
 func manyMistakes() map[string]string {
 	const many = 5_000
 	numbered := func(format string, n int) string {
@@ -63,8 +63,8 @@ func manyMistakes() map[string]string {
 	}
 }
 
-// bounded fails if f takes more than seconds or a few hundred megabytes. The bounds
-// are wide: what they are there for would take hours and terabytes.
+// bounded fails if f takes more than seconds or a few hundred megabytes. The limits are wide:
+// without protection, f would take hours and terabytes.
 func bounded(t *testing.T, f func()) {
 	t.Helper()
 
@@ -85,7 +85,7 @@ func bounded(t *testing.T, f func()) {
 	}
 }
 
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The test measures allocations.
 func TestBombs(t *testing.T) {
 	for name, text := range bombs() {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func isRefused(t *testing.T, err error) {
 	}
 }
 
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The test measures allocations.
 func TestManyMistakes(t *testing.T) {
 	for name, text := range manyMistakes() {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// The size is what a text stands for, not what it is.
+// The size is the size of the expanded text.
 func TestValuesSize(t *testing.T) {
 	t.Parallel()
 

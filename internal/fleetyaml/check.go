@@ -19,11 +19,11 @@ type checker struct {
 	strict bool
 	report *report
 	fields *fieldTypes
-	// seen keeps anchors that are used often, or within themselves, from being
-	// checked more than once.
+	// seen contains checked nodes. So an anchor that is used often, or within itself, is checked
+	// once.
 	seen          map[visit]bool
 	withoutEffect map[string]string
-	// inEntry says that what is checked belongs to targetCustomizations or overrideTargets.
+	// inEntry is true inside of targetCustomizations or overrideTargets.
 	inEntry bool
 }
 
@@ -47,8 +47,8 @@ func (c *checker) definition(root *yaml.Node) {
 	c.check(root, reflect.TypeFor[Definition](), "")
 }
 
-// check compares node with typ. path is where node stands below the options it
-// belongs to, "helm.values" for example, in the root and in a customization alike.
+// check compares node with typ. path is the path of node below its options, "helm.values" for
+// example. It is the same in the root and in a customization.
 func (c *checker) check(node *yaml.Node, typ reflect.Type, path string) {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -77,8 +77,8 @@ func (c *checker) check(node *yaml.Node, typ reflect.Type, path string) {
 	}
 }
 
-// text refuses numbers and booleans where Fleet does: "namespace: n" would be
-// "false". Names of entries are what Fleet makes of them.
+// text refuses numbers and booleans where Fleet does: "namespace: n" would be "false". For names of
+// entries, it accepts any scalar, as Fleet does.
 func (c *checker) text(node *yaml.Node, path string) {
 	switch {
 	case slices.Contains([]string{"name", "clusterName", "clusterGroup"}, path):
@@ -90,7 +90,7 @@ func (c *checker) text(node *yaml.Node, path string) {
 	}
 }
 
-// item is an element of a list or map.
+// item checks an element of a list or map.
 func (c *checker) item(node *yaml.Node, typ reflect.Type, path string) {
 	switch {
 	case typ.Kind() != reflect.String:
@@ -103,24 +103,24 @@ func (c *checker) item(node *yaml.Node, typ reflect.Type, path string) {
 	}
 }
 
-// takesNumbers reports whether Fleet makes text of a number or boolean in a list or map: in the
-// selectors, labels and annotations of an entry of targetCustomizations or overrideTargets.
-// Everywhere else it is an error there, because sigs.k8s.io/yaml does not see the types of
-// embedded structs (pkg/apis/fleet.cattle.io/v1alpha1/fleetyaml.go).
+// takesNumbers reports whether Fleet accepts a number or boolean as text in a list or map. It does
+// so in the selectors, labels and annotations of an entry of targetCustomizations or
+// overrideTargets. Elsewhere, Fleet reports an error, because sigs.k8s.io/yaml does not see the
+// types of embedded structs (pkg/apis/fleet.cattle.io/v1alpha1/fleetyaml.go).
 func (c *checker) takesNumbers(path string) bool {
 	return c.inEntry && slices.ContainsFunc([]string{"clusterSelector.", "clusterGroupSelector.", "namespaceLabels.", "namespaceAnnotations."}, func(field string) bool {
 		return strings.HasPrefix(strings.TrimPrefix(path, "overrideTargets."), field)
 	})
 }
 
-// scalar wants one of the tags, or any without.
+// scalar requires a scalar with one of the tags, or with any tag if no tags are given.
 func (c *checker) scalar(node *yaml.Node, path, want string, tags ...string) {
 	if node.Kind != yaml.ScalarNode || (len(tags) > 0 && !slices.Contains(tags, tag(node))) {
 		c.report.fail(node, WrongType, "%s must be %s, not %s", path, want, describe(node))
 	}
 }
 
-// whole wants a whole number, which may be written as 1e3.
+// whole requires a whole number, which may be written as 1e3.
 func (c *checker) whole(node *yaml.Node, path string) {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if node.Kind == yaml.ScalarNode && tag(node) == "!!float" && err == nil && number == math.Trunc(number) {
@@ -142,7 +142,7 @@ func (c *checker) list(node *yaml.Node, elem reflect.Type, path string) {
 	}
 }
 
-// anyMap is a map whose keys are free.
+// anyMap checks a map whose keys are free.
 func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
 		c.report.fail(node, WrongType, "%s must be a map, not %s", path, describe(node))
@@ -157,8 +157,8 @@ func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 	})
 }
 
-// values are anything; only keys can be wrong in them. What an alias refers to
-// is checked where its anchor is.
+// values checks values of any type; only their keys can be wrong. The content of an alias is
+// checked at its anchor.
 func (c *checker) values(node *yaml.Node) {
 	if node.Kind == yaml.MappingNode {
 		c.keys(node, func(_ *yaml.Node, _ string, value *yaml.Node) { c.values(value) })
@@ -169,8 +169,7 @@ func (c *checker) values(node *yaml.Node) {
 	}
 }
 
-// keys calls each for every key of a map, "<<" excepted, and refuses a second
-// equal one.
+// keys calls each for every key of a map, "<<" excepted, and refuses a duplicate key.
 func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, value *yaml.Node)) {
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -192,7 +191,7 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 	}
 }
 
-// object is a map whose keys are the fields of typ.
+// object checks a map whose keys are the fields of typ.
 func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
 		c.report.fail(node, WrongType, "%s must be a map, not %s", cmp.Or(path, "this"), describe(node))
@@ -230,7 +229,7 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	})
 }
 
-// merged checks what "<<" brings in.
+// merged checks what "<<" merges in.
 func (c *checker) merged(node *yaml.Node, typ reflect.Type, path string) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if !isMerge(node.Content[i]) {
@@ -247,8 +246,8 @@ func (c *checker) merged(node *yaml.Node, typ reflect.Type, path string) {
 	}
 }
 
-// unknown reports a key that is none of fields. It answers the field that Fleet
-// would take it for all the same, as Fleet does not look at case.
+// unknown reports a key that is not in fields. It returns the field that Fleet uses for the key
+// anyway, because Fleet ignores case.
 func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]reflect.Type) string {
 	known := sameButCase(name, fields)
 	isField := known != ""
@@ -274,7 +273,7 @@ func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]r
 	return ""
 }
 
-// sameButCase is the field that Fleet takes name for, "" if there is none.
+// sameButCase returns the field that Fleet uses for name, "" if there is none.
 func sameButCase(name string, fields map[string]reflect.Type) string {
 	for known := range fields {
 		if strings.EqualFold(known, name) {
@@ -284,7 +283,7 @@ func sameButCase(name string, fields map[string]reflect.Type) string {
 	return ""
 }
 
-// nearest is the field that name was probably meant to be, "" if there is none.
+// nearest returns the field that name was probably meant to be, "" if there is none.
 func nearest(name string, fields map[string]reflect.Type) (field string) {
 	const longest = 64
 	if len(name) > longest {

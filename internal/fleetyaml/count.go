@@ -16,7 +16,7 @@ type Count struct {
 	Text   string
 }
 
-// String is the count as it is written, 1 or 25%.
+// String returns the count as it is written, 1 or 25%.
 func (c Count) String() string {
 	if c.Text != "" {
 		return c.Text
@@ -24,8 +24,8 @@ func (c Count) String() string {
 	return strconv.Itoa(c.Number)
 }
 
-// Of is what the count means out of a total: a number up to it, or a percentage, which
-// is never less than one. A number as text counts as it is, unless it is 0 (Fleet's
+// Of returns the number that the count means out of a total. A number counts up to the total, and a
+// percentage is never less than one. A number as text counts as it is, unless it is 0 (Fleet's
 // internal/cmd/controller/target/status.go).
 func (c Count) Of(total int) (int, error) {
 	if c.Text == "" {

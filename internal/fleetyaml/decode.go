@@ -10,7 +10,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// fieldTypes knows the fields that a definition can have, which encoding/json does not say.
+// fieldTypes finds the fields that a definition can have: encoding/json does not report them.
 type fieldTypes struct {
 	// inHCL allows fields that a fleet.yaml cannot have.
 	inHCL bool
@@ -21,8 +21,8 @@ func newFieldTypes(inHCL bool) *fieldTypes {
 	return &fieldTypes{inHCL: inHCL, known: make(map[reflect.Type]map[string]reflect.Type)}
 }
 
-// of are the types of the fields of a struct by their JSON names, those of
-// embedded structs included.
+// of returns the types of the fields of a struct by their JSON names, with the fields of embedded
+// structs.
 func (t *fieldTypes) of(typ reflect.Type) map[string]reflect.Type {
 	if known, ok := t.known[typ]; ok {
 		return known
@@ -59,9 +59,9 @@ func (t *fieldTypes) decode(data []byte) (Definition, error) {
 	return def, json.Unmarshal(content, &def)
 }
 
-// fit makes value fit for decoding into typ: numbers and booleans that represent
-// text become text, keys that are no field are dropped, and those that
-// are one but for their case get their right name.
+// fit prepares value for decoding into typ. Numbers and booleans in place of text become text. Keys
+// that are no field are dropped. Keys that differ from a field only in case get the name of the
+// field.
 func (t *fieldTypes) fit(value any, typ reflect.Type) any {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -74,7 +74,7 @@ func (t *fieldTypes) fit(value any, typ reflect.Type) any {
 			}
 		}
 	case map[string]any:
-		switch typ.Kind() { //nolint:exhaustive // Other types hold no keys.
+		switch typ.Kind() { //nolint:exhaustive // Other types have no keys.
 		case reflect.Struct:
 			return t.fitFields(value, t.of(typ))
 		case reflect.Map:

@@ -1,5 +1,5 @@
-// Package fleetyaml reads fleet.yaml files into plain structs and says, with
-// file, line and column, what is wrong with one that cannot be read.
+// Package fleetyaml reads fleet.yaml files into plain structs. For a file that cannot be read, it
+// reports the errors with file, line and column.
 package fleetyaml
 
 // The two values of Definition.TargetCustomizationMode; "" is FirstMatch.
@@ -8,9 +8,9 @@ const (
 	AllMatches = "AllMatches"
 )
 
-// Definition is one fleet.yaml: what a bundle is called, how it is deployed and
-// how that differs from cluster to cluster. Field names in YAML are Fleet's
-// (pkg/apis/fleet.cattle.io/v1alpha1 of Fleet 0.16: FleetYAML, BundleSpec).
+// Definition is one fleet.yaml: the name of a bundle, how it is deployed, and how that differs from
+// cluster to cluster. Field names in YAML are Fleet's (pkg/apis/fleet.cattle.io/v1alpha1 of Fleet
+// 0.16: FleetYAML, BundleSpec).
 type Definition struct {
 	Name        string            `json:"name,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
@@ -24,14 +24,14 @@ type Definition struct {
 	Targets                 []Customization  `json:"targets,omitempty"`
 	TargetCustomizations    []Customization  `json:"targetCustomizations,omitempty"`
 	TargetCustomizationMode string           `json:"targetCustomizationMode,omitempty"`
-	// OverrideTargets, when given but empty, differ from those not given: then
-	// nothing but the customizations says where the bundle goes.
+	// OverrideTargets that are given but empty differ from missing ones: then only the
+	// customizations select the clusters of the bundle.
 	OverrideTargets []OverrideTarget `json:"overrideTargets,omitzero"`
 	ImageScans      []ImageScan      `json:"imageScans,omitempty"`
 }
 
-// Options say how a bundle becomes a Helm release. They stand at the root of a
-// fleet.yaml and again in each customization, which is merged onto the root.
+// Options describe how a bundle becomes a Helm release. They are at the root of a fleet.yaml, and
+// again in each customization, which is merged onto the root.
 type Options struct {
 	DefaultNamespace     string            `json:"defaultNamespace,omitempty"`
 	Namespace            string            `json:"namespace,omitempty"`
@@ -76,24 +76,24 @@ type Helm struct {
 	SkipSchemaValidation    bool              `json:"skipSchemaValidation,omitempty"`
 	DisableDependencyUpdate bool              `json:"disableDependencyUpdate,omitempty"`
 
-	// CRDs says what becomes of the definitions below crds/ of the chart: one of CRDsCreate,
+	// CRDs selects what happens to the definitions below crds/ of the chart: one of CRDsCreate,
 	// CRDsCreateReplace and CRDsSkip. Fleet has no such key, and no fleet.yaml may have it.
 	CRDs string `hcl:"only" json:"crds,omitempty"`
 }
 
 // The values of Helm.CRDs; "" is CRDsCreate.
 const (
-	// CRDsCreate leaves them to Helm, which creates those that are missing when a release is
+	// CRDsCreate leaves the definitions to Helm. Helm creates the missing ones when a release is
 	// installed, and none on an upgrade.
 	CRDsCreate = "create"
-	// CRDsCreateReplace creates and replaces them on an upgrade, too.
+	// CRDsCreateReplace creates and replaces the definitions on an upgrade, too.
 	CRDsCreateReplace = "create_replace"
-	// CRDsSkip leaves them out.
+	// CRDsSkip leaves the definitions out.
 	CRDsSkip = "skip"
 )
 
-// Selector is a Kubernetes label selector. A nil *Selector was not given; an
-// empty one matches everything.
+// Selector is a Kubernetes label selector. A nil *Selector is a missing one; an empty one matches
+// everything.
 type Selector struct {
 	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
 	MatchExpressions []Requirement     `json:"matchExpressions,omitempty"`
@@ -107,8 +107,8 @@ type Requirement struct {
 	Values   []string `json:"values,omitempty"`
 }
 
-// Criteria say which clusters are meant. All that are given must hold; without
-// any, no cluster is meant.
+// Criteria select clusters. A cluster must meet all criteria that are given. Criteria without any
+// field select no cluster.
 type Criteria struct {
 	ClusterName          string    `json:"clusterName,omitempty"`
 	ClusterSelector      *Selector `json:"clusterSelector,omitempty"`
@@ -116,8 +116,8 @@ type Criteria struct {
 	ClusterGroupSelector *Selector `json:"clusterGroupSelector,omitempty"`
 }
 
-// Customization changes the options of a bundle on the clusters it matches, or
-// with DoNotDeploy keeps the bundle off them.
+// Customization changes the options of a bundle on the clusters that it matches. With DoNotDeploy,
+// the bundle is not deployed there.
 type Customization struct {
 	Name string `json:"name,omitempty"`
 	Criteria
@@ -126,7 +126,7 @@ type Customization struct {
 	Options
 }
 
-// OverrideTarget takes the place of the GitRepo's targets for one bundle.
+// OverrideTarget replaces the GitRepo's targets for one bundle.
 type OverrideTarget struct {
 	Name string `json:"name,omitempty"`
 	Criteria

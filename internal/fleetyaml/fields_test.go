@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// fleetFields is internal/fleetfields/fields.yaml, as far as it is about a fleet.yaml.
+// fleetFields is the part of internal/fleetfields/fields.yaml about a fleet.yaml.
 type fleetFields struct {
 	Sections []struct {
 		Type string     `json:"type"`
@@ -54,8 +54,8 @@ func readFleetFields(t *testing.T) fleetFields {
 	return f
 }
 
-// The table of Fleet's fields says what becomes of each key of a fleet.yaml: it is read, it is an
-// error, or it is a note.
+// The table of Fleet's fields has the right effect of each key of a fleet.yaml: effect, error or
+// note.
 func TestFieldsOfFleet(t *testing.T) {
 	t.Parallel()
 
@@ -95,15 +95,15 @@ func checkField(t *testing.T, field, here string, example any) {
 		got = "note"
 	}
 	if here == "not applicable" {
-		here = "effect" // It is read, and decides nothing.
+		here = "effect" // The key is read, and has no effect.
 	}
 	if got != here {
 		t.Errorf("%s: %s is %s, and the table says %s (%v, %v)", text, field, got, here, notes, err)
 	}
 }
 
-// sample is a value for typ that sets the field at the end of a path. Keys that typ does not have
-// get a value that is something.
+// sample returns a value for typ that sets the field at the end of a path. A key that typ does not
+// have gets a value that is not empty.
 func sample(typ reflect.Type, path []string, example any) any {
 	for typ != nil && typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -116,7 +116,7 @@ func sample(typ reflect.Type, path []string, example any) any {
 	case len(path) > 0:
 		made := map[string]any{path[0]: sample(fieldOf(typ, path[0]), path[1:], example)}
 		if typ == reflect.TypeFor[fleetyaml.Dependency]() && path[0] != "selector" {
-			made["name"] = "text" // An entry without either is an error.
+			made["name"] = "text" // An entry with neither name nor selector is an error.
 		}
 		return made
 	case example != nil:
@@ -138,7 +138,7 @@ func sample(typ reflect.Type, path []string, example any) any {
 	return map[string]any{}
 }
 
-// listed is the first item of an example that is a list.
+// listed returns the first item of an example that is a list.
 func listed(example any) any {
 	if list, ok := example.([]any); ok {
 		return list[0]
@@ -163,7 +163,7 @@ func jsonName(field reflect.StructField) string {
 	return name
 }
 
-// Each key that is read has a row in the table, also where Fleet does not know it.
+// Each key that is read has a row in the table, even if Fleet does not have the key.
 func TestFieldsAreInTheTable(t *testing.T) {
 	t.Parallel()
 
@@ -194,7 +194,7 @@ func TestFieldsAreInTheTable(t *testing.T) {
 	}
 }
 
-// leaves are the paths of the fields of a struct that hold no others.
+// leaves returns the paths of the fields of a struct that contain no other fields.
 func leaves(prefix string, of reflect.Type) []string {
 	var paths []string
 	whole := []reflect.Type{reflect.TypeFor[fleetyaml.Count](), reflect.TypeFor[fleetyaml.Selector](), reflect.TypeFor[fleetyaml.ImageScan]()}

@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// FuzzParse: nothing makes Parse panic, and what it has read it reads again from
-// what is written of it.
+// FuzzParse: no input makes Parse panic, and a definition that was read and written is read again
+// unchanged.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "---\n---\n", "name: a\nname: b\n", "helm: [unclosed", "? [a]: b\n",
@@ -44,8 +44,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzValues: nothing makes Values panic, and what it has read is no larger than
-// it says.
+// FuzzValues: no input makes Values panic, and the values are not larger than the returned size.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{
 		"", "~", "a: &a [1, 2]\nb: [*a, *a, {<<: {c: *a}}]\n", "a: &a [*a]", "- a", "a: 1\na: 2\n", "&a a: *a\n",
@@ -69,7 +68,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// FuzzCheckAliases: what may be read as values passes, in any number of documents.
+// FuzzCheckAliases: a text that Values reads also passes CheckAliases, in any number of documents.
 func FuzzCheckAliases(f *testing.F) {
 	for _, seed := range []string{"a: &a 1\nb: *a\n---\nc: 1\n", "{{ &a *b }}", "&a", "*", "\xff\xfe&\x00"} {
 		f.Add([]byte(seed))

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
 )
 
-// ImageScan says which tag of an image the lines get that are marked with its TagName
+// ImageScan selects a tag of an image for the lines that are marked with its TagName
 // (pkg/apis/fleet.cattle.io/v1alpha1 of Fleet 0.16: ImageScanYAML, ImageScanSpec).
 type ImageScan struct {
 	Name        string           `json:"name,omitempty"`
@@ -27,19 +27,19 @@ type SecretReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ImagePolicy says which tag is the newest. Without SemVer and Alphabetical it is the largest
-// version that is no pre-release.
+// ImagePolicy selects the newest tag. Without SemVer and Alphabetical, that is the largest version
+// that is no pre-release.
 type ImagePolicy struct {
 	SemVer       *SemVerPolicy       `json:"semver,omitempty"`
 	Alphabetical *AlphabeticalPolicy `json:"alphabetical,omitempty"`
 }
 
-// SemVerPolicy takes the largest version in a range.
+// SemVerPolicy selects the largest version in a range.
 type SemVerPolicy struct {
 	Range string `json:"range,omitempty"`
 }
 
-// AlphabeticalPolicy takes the last tag in the alphabet; with the Order asc, the first.
+// AlphabeticalPolicy selects the last tag in alphabetical order; with the Order asc, the first.
 type AlphabeticalPolicy struct {
 	Order string `json:"order,omitempty"`
 }

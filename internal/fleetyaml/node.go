@@ -7,8 +7,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// The parser that gives positions reads YAML 1.2; these functions answer what a
-// node is in YAML 1.1, which Fleet reads.
+// The parser that gives positions reads YAML 1.2. These functions return the type of a node in YAML
+// 1.1, which Fleet reads.
 
 func resolved(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode && node.Alias != nil {
@@ -30,7 +30,7 @@ func isPlain(node *yaml.Node) bool {
 		node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
 }
 
-// tag is the type of a scalar: !!bool, !!int, !!float, !!str and so on.
+// tag returns the type of a scalar: !!bool, !!int, !!float, !!str and so on.
 func tag(node *yaml.Node) string {
 	if isPlain(node) && boolText(node.Value) != "" {
 		return "!!bool"
@@ -38,7 +38,7 @@ func tag(node *yaml.Node) string {
 	return node.ShortTag()
 }
 
-// boolText is "true" or "false" for all ways to write a boolean, else "".
+// boolText returns "true" or "false" for all ways to write a boolean, else "".
 func boolText(value string) string {
 	switch value {
 	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
@@ -49,7 +49,7 @@ func boolText(value string) string {
 	return ""
 }
 
-// keyText is a key as it arrives: n, 0x10 and 1.0 are not text.
+// keyText returns a key as Fleet decodes it: n, 0x10 and 1.0 are not text.
 func keyText(key *yaml.Node) string {
 	if !isPlain(key) {
 		return key.Value
@@ -60,7 +60,7 @@ func keyText(key *yaml.Node) string {
 	if key.ShortTag() != "!!int" && key.ShortTag() != "!!float" {
 		return key.Value
 	}
-	const exact = 1_000_000 // From here on it is written as 1e+06.
+	const exact = 1_000_000 // From here on, numbers are written as 1e+06.
 	if number, err := strconv.Atoi(key.Value); err == nil && number > -exact && number < exact && strconv.Itoa(number) == key.Value {
 		return key.Value
 	}
@@ -74,11 +74,10 @@ func keyText(key *yaml.Node) string {
 	return key.Value
 }
 
-// maxZeroDepth bounds how deep nothing can be wrapped and still be nothing.
+// maxZeroDepth limits how deep maps are nested for isZero.
 const maxZeroDepth = 20
 
-// isZero says whether node asks for nothing: "", false, 0, and maps and lists
-// without more than that.
+// isZero reports whether node sets nothing: "", false, 0, an empty list, or a map of such values.
 func isZero(node *yaml.Node, depth int) bool {
 	node = resolved(node)
 	if depth > maxZeroDepth {
@@ -109,8 +108,8 @@ func isZeroScalar(node *yaml.Node) bool {
 	return node.Value == ""
 }
 
-// describe says to a person what sort of thing a node is. It does not show it:
-// it may be a secret.
+// describe returns the type of a node in words for a user. It does not show the value, which may be
+// a secret.
 func describe(node *yaml.Node) string {
 	if node.Kind == yaml.MappingNode {
 		return "a map"

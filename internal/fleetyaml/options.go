@@ -8,12 +8,12 @@ type Kustomize struct {
 
 // YAML contains the options of raw manifests.
 type YAML struct {
-	// Overlays are names of folders below overlays/, in the order in which they
-	// are laid over the manifests.
+	// Overlays are names of folders below overlays/, in the order in which they are merged over the
+	// manifests.
 	Overlays []string `json:"overlays,omitempty"`
 }
 
-// Diff says which differences between wanted and live objects do not count.
+// Diff selects the differences between wanted and live objects that do not count.
 type Diff struct {
 	ComparePatches []ComparePatch `json:"comparePatches,omitempty"`
 }
@@ -35,24 +35,24 @@ type Operation struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Ignore names conditions of objects that say nothing about their readiness: a
-// condition is left out when it has all keys and values of one entry.
+// Ignore names conditions of objects that do not count for readiness. A condition is left out if it
+// has all keys and values of one entry.
 type Ignore struct {
 	Conditions []map[string]string `json:"conditions,omitempty"`
 }
 
-// CorrectDrift says whether changes made on the cluster are taken back.
+// CorrectDrift selects whether changes made on the cluster are reverted.
 type CorrectDrift struct {
-	// Enabled is nil where nothing is said, which is not the same as false.
+	// Enabled is nil if it is not set, which is not the same as false.
 	Enabled         *bool `json:"enabled,omitempty"`
 	Force           bool  `json:"force,omitempty"`
 	KeepFailHistory bool  `json:"keepFailHistory,omitempty"`
 }
 
-// Off says whether drift is reported and not corrected.
+// Off reports whether drift is only reported, not corrected.
 func (c *CorrectDrift) Off() bool { return c != nil && c.Enabled != nil && !*c.Enabled }
 
-// ValuesFrom names values that live in the cluster deployed to.
+// ValuesFrom names values in an object on the cluster of the deployment.
 type ValuesFrom struct {
 	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
 	SecretKeyRef    *KeyRef `json:"secretKeyRef,omitempty"`
@@ -71,9 +71,9 @@ type DownstreamResource struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Dependency is what must be deployed on a cluster before the bundle.
+// Dependency is a bundle that must be deployed on a cluster first.
 type Dependency struct {
-	// Name is that of a bundle.
+	// Name is the name of a bundle.
 	Name string `json:"name,omitempty"`
 	// Selector is matched against labels of bundles.
 	Selector *Selector `json:"selector,omitempty"`
@@ -81,8 +81,7 @@ type Dependency struct {
 	AcceptedStates []string `json:"acceptedStates,omitempty"`
 }
 
-// RolloutStrategy limits how many clusters change at once. What is nil has
-// Fleet's default.
+// RolloutStrategy limits how many clusters change at once. A nil field has Fleet's default.
 type RolloutStrategy struct {
 	MaxUnavailable           *Count      `json:"maxUnavailable,omitempty"`
 	MaxUnavailablePartitions *Count      `json:"maxUnavailablePartitions,omitempty"`

@@ -14,22 +14,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads one fleet.yaml; file is what problems call it. The problems it
-// returns are worth a warning; everything that is wrong is in an *Error. With
-// strict, keys that Fleet does not know are wrong, else they are warnings.
+// Parse reads one fleet.yaml; file is its name in problems. The returned problems are warnings; all
+// errors are in an *Error. With strict, keys that are unknown to Fleet are errors, else they are
+// warnings.
 //
-// Values are read as Fleet reads them (internal/bundlereader/read.go): YAML 1.1,
-// where yes, no, on, off, y and n are booleans, as keys too, and every number is
-// a float64. Other than in Fleet, keys are exact, unique and in one document.
+// Values are read as Fleet reads them (internal/bundlereader/read.go): in YAML 1.1, yes, no, on,
+// off, y and n are booleans, as keys too. Every number is a float64. Unlike in Fleet, keys must be
+// exact and unique, and there can be only one document.
 func Parse(file string, data []byte, strict bool) (Definition, []Problem, error) {
 	return Parser{Strict: strict}.Parse(file, data)
 }
 
 // Parser reads fleet.yaml files.
 type Parser struct {
-	// Strict makes keys that Fleet does not know wrong, else they are warnings.
+	// Strict makes keys that are unknown to Fleet errors, else they are warnings.
 	Strict bool
-	// ImageScans says that something scans images, else imageScans are wrong.
+	// ImageScans is set if something scans images, else imageScans are errors.
 	ImageScans bool
 }
 
@@ -38,8 +38,8 @@ func (p Parser) Parse(file string, data []byte) (Definition, []Problem, error) {
 	return p.parse(file, data, newFieldTypes(false))
 }
 
-// ParseHCL reads the options of a bundle that were written in HCL. They can have fields that
-// Fleet lacks. Problems name no line, as nobody wrote the text.
+// ParseHCL reads the options of a bundle that were written in HCL. They can have fields that Fleet
+// lacks. Problems name no line, because the user has not written the JSON text.
 func ParseHCL(data []byte) (Definition, []Problem, error) {
 	def, notes, err := Parser{Strict: true}.parse("", data, newFieldTypes(true))
 	if invalid, ok := errors.AsType[*Error](err); ok {
@@ -48,7 +48,7 @@ func ParseHCL(data []byte) (Definition, []Problem, error) {
 	return def, withoutLines(notes), err
 }
 
-// withoutLines drops positions in a text that nobody wrote.
+// withoutLines removes the positions in a text that no user wrote.
 func withoutLines(problems []Problem) []Problem {
 	if len(problems) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (p Parser) parse(file string, data []byte, fields *fieldTypes) (Definition,
 	return Definition{}, in(file, found.notes), errorIn(file, found.wrong)
 }
 
-// in names the file in problems and puts them in the order of its lines.
+// in sets the file of problems, and sorts them by line.
 func in(file string, problems []Problem) []Problem {
 	for i := range problems {
 		problems[i].File = file
@@ -97,8 +97,8 @@ func errorIn(file string, problems []Problem) *Error {
 	return &Error{Problems: in(file, problems)}
 }
 
-// documents gives the content of the only document of data, nil if there is
-// none. Empty documents do not count.
+// documents returns the content of the only document of data, nil if there is none. Empty documents
+// do not count.
 func documents(data []byte) (*yaml.Node, []Problem) {
 	if problem := tooLong(data); problem != nil {
 		return nil, []Problem{*problem}
@@ -129,9 +129,9 @@ func documents(data []byte) (*yaml.Node, []Problem) {
 
 var syntaxLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxProblem finds the line in the text of err, the only place where the
-// parser tells it, and tells it from 0 when it is the grammar that is broken:
-// there it is where the broken list or map begins.
+// syntaxProblem reads the line from the text of err, the only place where the parser reports it.
+// For errors of the grammar, the parser counts lines from 0, and its line is where the broken list
+// or map begins.
 func syntaxProblem(err error) Problem {
 	grammar := []string{
 		"did not find expected <document start>", "did not find expected node content", "did not find expected key",
@@ -150,7 +150,7 @@ func syntaxProblem(err error) Problem {
 	return Problem{Line: line, Column: 1, Kind: Syntax, Message: text}
 }
 
-// decodingProblem places an error that only decoding has found.
+// decodingProblem adds the position to an error that only decoding has found.
 func decodingProblem(root *yaml.Node, err error) Problem {
 	node := root
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -168,8 +168,8 @@ func at(node *yaml.Node, kind Kind, format string, args ...any) Problem {
 	return Problem{Line: node.Line, Column: node.Column, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// lookup goes down from node along keys (string) and indices (int), as far as
-// there is something.
+// lookup follows keys (string) and indices (int) down from node, and returns the deepest node that
+// exists.
 func lookup(node *yaml.Node, steps ...any) *yaml.Node {
 	for _, step := range steps {
 		next := child(resolved(node), step)

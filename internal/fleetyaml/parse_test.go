@@ -233,7 +233,7 @@ func TestParseLenient(t *testing.T) {
 	}
 }
 
-// What only Fleet's controllers act upon is said aloud, in strict mode too.
+// Keys that only Fleet's controllers use are reported as notes, in strict mode too.
 func TestParseWithoutEffect(t *testing.T) {
 	t.Parallel()
 

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Kind says what sort of thing a Problem is, for callers that must choose.
+// Kind is the kind of a Problem, for callers that treat kinds differently.
 type Kind int
 
 // The kinds of problems.
 const (
-	// Invalid is a value Fleet does not know, or has no use for.
+	// Invalid is a value that Fleet does not support or use.
 	Invalid Kind = iota
 	// Syntax is text that is not YAML.
 	Syntax
-	// WrongType is a value of another type than its key has.
+	// WrongType is a value whose type is not the type of its key.
 	WrongType
-	// UnknownKey is a key Fleet does not know.
+	// UnknownKey is a key that Fleet does not have.
 	UnknownKey
 	// DuplicateKey is a key that is twice in one map.
 	DuplicateKey
@@ -33,20 +33,20 @@ const (
 	// TooLarge is a text that is too long or too deep, or that expands to more than
 	// can be read.
 	TooLarge
-	// Note is no mistake, but worth knowing.
+	// Note is no mistake, but may matter to the user.
 	Note
 )
 
-// Problem is one thing that is wrong with a file, and where.
+// Problem is one error or warning about a file, with its position.
 type Problem struct {
 	File string
-	// Line and Column count from 1; 0 is not known.
+	// Line and Column count from 1; 0 is an unknown position.
 	Line, Column int
 	Message      string
 	Kind         Kind
 }
 
-// String is the problem as compilers write it: file:line:column: message.
+// String returns the problem as compilers write it: file:line:column: message.
 func (p Problem) String() string {
 	var text strings.Builder
 	if p.File != "" {
@@ -61,7 +61,7 @@ func (p Problem) String() string {
 	return text.String() + p.Message
 }
 
-// Error is everything that is wrong with one file.
+// Error contains all problems that make one file unusable.
 type Error struct {
 	Problems []Problem
 }
@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Only says whether all problems are of one kind.
+// Only reports whether all problems are of one kind.
 func (e *Error) Only(kind Kind) bool {
 	return !slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Kind != kind })
 }

@@ -9,9 +9,9 @@ import (
 // maxProblems is how many are reported for one file.
 const maxProblems = 100
 
-// report collects what is found in one file.
+// report collects the problems of one file.
 type report struct {
-	// wrong makes the file unusable, notes are worth a warning.
+	// wrong are the problems that make the file unusable; notes are warnings.
 	wrong, notes []Problem
 }
 
@@ -33,12 +33,12 @@ func appendProblem(problems []Problem, node *yaml.Node, kind Kind, format string
 	return append(problems, at(node, kind, format, args...))
 }
 
-// mistyped says whether decoding has lost something, so that what was decoded
-// is not worth looking at.
+// mistyped reports whether decoding has lost something, so that the decoded definition is not worth
+// checking.
 func (r *report) mistyped() bool {
 	return slices.ContainsFunc(r.wrong, func(p Problem) bool { return p.Kind == WrongType || p.Kind == DuplicateKey })
 }
 
-// isFull reports whether more problems of one kind are dropped, so that searching for the words
-// of another one is in vain.
+// isFull reports whether further problems of one kind are dropped. Their messages then need no
+// search for a suggestion.
 func (r *report) isFull() bool { return len(r.wrong) > maxProblems || len(r.notes) > maxProblems }

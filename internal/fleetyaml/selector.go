@@ -9,9 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Compile makes the selector ready for matching. A nil selector matches
-// nothing, an empty one everything. The error says which label or operator
-// Kubernetes does not accept.
+// Compile makes the selector ready for matching. A nil selector matches nothing, an empty one
+// everything. The error names the label or operator that Kubernetes does not accept.
 func (s *Selector) Compile() (labels.Selector, error) {
 	if s == nil {
 		return labels.Nothing(), nil

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// withoutEffect are keys of Fleet that mean nothing without its controllers, or here, and
-// what to use instead.
+// withoutEffect returns keys of Fleet that have no effect without its controllers, or in this
+// provider, and what to use instead.
 func withoutEffect() map[string]string {
 	return map[string]string{
 		"allowedTargetNamespaceSelector": "Fleet's controllers set it; restrict who may change the Terraform configuration instead",
@@ -19,10 +19,10 @@ func withoutEffect() map[string]string {
 	}
 }
 
-// validator finds what is wrong with values although their types are right.
+// validator finds wrong values whose types are right.
 type validator struct {
 	report *report
-	// imageScans says that something scans images.
+	// imageScans is set if something scans images.
 	imageScans bool
 }
 

@@ -2,9 +2,8 @@ package fleetyaml
 
 import "maps"
 
-// MergeValues lays over on base: maps are merged, everything else, lists and
-// null too, is replaced. Neither is changed; the result shares what only one of
-// them has.
+// MergeValues merges over into base: maps are merged, and all other values, lists and null too, are
+// replaced. Neither map is changed. The result shares the values that only one of them has.
 func MergeValues(base, over map[string]any) map[string]any {
 	if len(over) == 0 {
 		return base
@@ -46,7 +45,7 @@ func copyValue(value any) any {
 	return value
 }
 
-// EachText calls see for each text in values. Keys are none.
+// EachText calls see for each text in values. Keys do not count.
 func EachText(values any, see func(text string)) {
 	switch values := values.(type) {
 	case string:

@@ -31,7 +31,7 @@ func TestMergeValues(t *testing.T) {
 	}
 }
 
-// What is changed in a copy stays as it was in the original, at any depth.
+// A change of a copy does not change the original, at any depth.
 //
 //nolint:forcetypeassert // a panic fails the test
 func TestCopyValues(t *testing.T) {

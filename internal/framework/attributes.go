@@ -78,9 +78,9 @@ func ComputedObjects(description string, attributes map[string]resource.Attribut
 	}
 }
 
-// DataSource turns the attributes of a resource into those of a data source, so that a
-// description or a validator is written once. It knows the kinds of attribute that are used so
-// far; another one is an error of the provider.
+// DataSource turns the attributes of a resource into those of a data source, so that a description
+// or a validator is written once. It supports the kinds of attribute that are used so far, and
+// panics for another one.
 func DataSource(attributes map[string]resource.Attribute) map[string]datasource.Attribute {
 	all := make(map[string]datasource.Attribute, len(attributes))
 	for name, attribute := range attributes {
@@ -117,7 +117,7 @@ func dataSourceAttribute(name string, attribute resource.Attribute) datasource.A
 	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for data sources", name, attribute))
 }
 
-// Provider turns the attributes of a resource into those of a provider, as DataSource does.
+// Provider turns the attributes of a resource into those of a provider, like DataSource.
 func Provider(attributes map[string]resource.Attribute) map[string]provider.Attribute {
 	all := make(map[string]provider.Attribute, len(attributes))
 	for name, attribute := range attributes {

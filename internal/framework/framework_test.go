@@ -119,7 +119,7 @@ func TestUnknownInside(t *testing.T) {
 	}
 }
 
-// What a schema says is written once, for resources.
+// Attributes of a schema are written once, for resources.
 func TestAttributesOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	required := []validator.String{framework.Required{}}

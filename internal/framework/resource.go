@@ -26,8 +26,8 @@ func (n DataSourceName) Metadata(_ context.Context, req datasource.MetadataReque
 	resp.TypeName = req.ProviderTypeName + "_" + string(n)
 }
 
-// ProviderData returns what a provider was configured with. It is the zero value while
-// Terraform validates, which it does before it configures.
+// ProviderData returns the configured data of a provider. It is the zero value during validation,
+// because Terraform validates before it configures.
 func ProviderData[T any](data any, diags *diag.Diagnostics) T {
 	given, ok := data.(T)
 	if data != nil && !ok {

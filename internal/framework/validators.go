@@ -34,7 +34,7 @@ func LabelValue() validator.String {
 	)
 }
 
-// described is what a validator says of itself.
+// described is the description of a validator.
 type described string
 
 func (d described) Description(context.Context) string { return string(d) }
@@ -48,7 +48,7 @@ type stringValidator struct {
 	problem func(text string) string
 }
 
-// Text accepts a string of which problem returns "". What else it returns is the detail of an
+// Text accepts a string if problem returns "". Any other result of problem is the detail of an
 // error with the given summary.
 func Text(description, summary string, problem func(text string) string) validator.String {
 	return stringValidator{described(description), summary, problem}
@@ -74,7 +74,7 @@ func Duration() validator.String {
 	})
 }
 
-// RegularExpression accepts what can be compiled as one.
+// RegularExpression accepts a text that can be compiled as a regular expression.
 func RegularExpression() validator.String {
 	return Text("must be a regular expression in the syntax of RE2", "Invalid regular expression", func(text string) string {
 		if _, err := regexp.Compile(text); err != nil {
@@ -84,9 +84,9 @@ func RegularExpression() validator.String {
 	})
 }
 
-// Required is a validator of strings and of objects that wants a value in an element of a list
-// or map. Marked as Required in the schema, an attribute is missed also where the whole element
-// is unknown: the framework takes what is in an unknown element for null.
+// Required is a validator of strings and of objects that requires a value in an element of a list
+// or map. The schema's own Required would also report an attribute as missing if the whole element
+// is unknown: the framework treats its attributes as null.
 type Required struct{}
 
 // Description describes the validator.
@@ -95,12 +95,12 @@ func (Required) Description(context.Context) string { return "must be set" }
 // MarkdownDescription describes the validator.
 func (v Required) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-// ValidateString wants a string.
+// ValidateString requires a string.
 func (v Required) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	resp.Diagnostics.Append(v.validate(ctx, req.Config, req.Path, req.ConfigValue)...)
 }
 
-// ValidateObject wants an object.
+// ValidateObject requires an object.
 func (v Required) ValidateObject(ctx context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
 	resp.Diagnostics.Append(v.validate(ctx, req.Config, req.Path, req.ConfigValue)...)
 }
@@ -124,8 +124,8 @@ type needsFloat64 struct {
 	sibling, summary, detail string
 }
 
-// NeedsFloat64 warns, with the given summary and detail, of a number beside which another
-// attribute is missing.
+// NeedsFloat64 warns, with the given summary and detail, if a number is set and another attribute
+// is missing.
 func NeedsFloat64(sibling, summary, detail string) validator.Int64 {
 	return needsFloat64{described("has an effect with " + sibling + " only"), sibling, summary, detail}
 }

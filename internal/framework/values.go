@@ -29,8 +29,8 @@ func AsPlain(ctx context.Context, value attr.Value, model any, diags *diag.Diagn
 	}
 }
 
-// Entries reads a map of objects: each by its model M, of plain values, and what plain makes of
-// that. One with anything unknown in it becomes unknown.
+// Entries reads a map of objects: each into its model M of plain values, which plain converts. An
+// entry with an unknown value becomes unknown.
 func Entries[M, T any](ctx context.Context, entries types.Map, unknown T, plain func(M) T, diags *diag.Diagnostics) map[string]T {
 	found := make(map[string]T, len(entries.Elements()))
 	for key, value := range entries.Elements() {
@@ -114,8 +114,8 @@ func StringMapValue(texts map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, StringValues(texts))
 }
 
-// StringsOfMap returns the strings of a map by their names, "" for one that is null or unknown,
-// and nil for a map that is.
+// StringsOfMap returns the strings of a map by their names, "" for a string that is null or
+// unknown. It returns nil for a map that is null or unknown.
 func StringsOfMap(of types.Map) map[string]string {
 	if of.IsNull() || of.IsUnknown() {
 		return nil
@@ -171,7 +171,7 @@ func IsUnknownInside(ctx context.Context, value attr.Value) bool {
 	return err != nil || !raw.IsFullyKnown()
 }
 
-// Value makes a value of JSON of any shape: objects and tuples.
+// Value returns a value of JSON of any shape: objects and tuples.
 func Value(ctx context.Context, value any) attr.Value {
 	switch value := value.(type) {
 	case map[string]any:
@@ -195,7 +195,7 @@ func Value(ctx context.Context, value any) attr.Value {
 	case float64:
 		return types.NumberValue(big.NewFloat(value))
 	case json.Number:
-		const precision = 512 // That of Terraform.
+		const precision = 512 // The precision of Terraform.
 		if number, _, err := big.ParseFloat(value.String(), 10, precision, big.ToNearestEven); err == nil {
 			return types.NumberValue(number)
 		}
@@ -205,14 +205,14 @@ func Value(ctx context.Context, value any) attr.Value {
 	return types.DynamicNull()
 }
 
-// Conversion makes plain values of any shape, as in JSON; null is nil.
+// Conversion converts values to plain values of any shape, as in JSON; null is nil.
 type Conversion struct {
-	// Object makes something else of the fields of an object, if it is given. Those of a map
-	// stay as they are.
+	// Object converts the fields of an object, if it is set. The elements of a map stay as they
+	// are.
 	Object func(map[string]any) any
-	// Unknown stands for what is unknown.
+	// Unknown is the result for an unknown value.
 	Unknown any
-	// Floats makes every number a float64. Without it a whole number is an int64.
+	// Floats converts every number to a float64. Without it, a whole number is an int64.
 	Floats bool
 }
 

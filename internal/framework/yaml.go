@@ -1,6 +1,6 @@
-// Package framework extends terraform-plugin-framework with what any provider could use: types
-// of attributes, validators, and conversions between its values and plain ones. It knows
-// nothing of Fleet.
+// Package framework extends terraform-plugin-framework with what any provider could use: types of
+// attributes, validators, and conversions between its values and plain ones. It does not depend on
+// Fleet.
 package framework
 
 import (
@@ -23,8 +23,8 @@ var (
 	_ xattr.ValidateableAttribute                = YAMLValue{}
 )
 
-// YAMLType is a string that is a map as YAML or JSON. Two of them that mean the same are the
-// same: comments, order and notation make no difference.
+// YAMLType is a string that is a map as YAML or JSON. Two values are semantically equal if their
+// maps are equal: comments, order and notation make no difference.
 type YAMLType struct{ basetypes.StringType }
 
 // Equal reports whether another type is this one.
@@ -44,7 +44,7 @@ func (t YAMLType) ValueFromString(_ context.Context, in basetypes.StringValue) (
 	return YAMLValue{StringValue: in}, nil
 }
 
-// ValueFromTerraform makes a value of one of Terraform.
+// ValueFromTerraform makes a value of a Terraform value.
 func (t YAMLType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	value, err := t.StringType.ValueFromTerraform(ctx, in)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 const (
 	// cacheFolder is where packs are kept below Config.CacheDir.
 	cacheFolder = "fleet-git-packs"
-	// tempPrefix and a number are the name of a temporary folder, which a killed process
-	// leaves behind, and tempLife is how long it is taken to be in use.
+	// tempPrefix and a number form the name of a temporary folder. A killed process leaves its
+	// folder behind. A folder that has not changed for tempLife is treated as left behind.
 	tempPrefix = "fleet-git-"
 	tempLife   = 24 * time.Hour
-	// cacheLife is how long a pack that nobody reads is kept.
+	// cacheLife is how long a pack is kept after it was last read.
 	cacheLife = 7 * 24 * time.Hour
 )
 
-// packPath is where the pack of a commit is kept for other processes, "" without
+// packPath returns the path of the pack of a commit that is kept for other processes, "" without
 // a Config.CacheDir.
 func (c *Client) packPath(key string) string {
 	if c.cacheDir == "" {
@@ -37,9 +37,9 @@ func (c *Client) packPath(key string) string {
 	return filepath.Join(c.cacheDir, cacheFolder, hex.EncodeToString(sum[:])+".pack")
 }
 
-// loadCached reads a commit from the pack that another process has kept. A pack that
-// cannot be read, or has not all of the commit, counts as not kept: objects are
-// known by their content, so nothing else can come out of it.
+// loadCached reads a commit from the pack that another process has kept. A pack that cannot be
+// read, or that lacks a part of the commit, is treated as not kept. A damaged pack cannot yield
+// wrong files, because git names objects by the hash of their content.
 func (c *Client) loadCached(ctx context.Context, dir, key string, commit plumbing.Hash) (*objects, bool) {
 	name := c.packPath(key)
 	if name == "" {
@@ -52,13 +52,13 @@ func (c *Client) loadCached(ctx context.Context, dir, key string, commit plumbin
 	found, err := readPack(ctx, file, dir, c.limits.size, commit)
 	if err != nil {
 		_ = file.Close()
-		if ctx.Err() == nil { // Who gives up has not found out whether it is good.
+		if ctx.Err() == nil { // After a cancellation, the pack may still be good.
 			_ = os.Remove(name)
 		}
 		return nil, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(name, now, now) // It is in use; forget makes sure of nothing else.
+	_ = os.Chtimes(name, now, now) // removeUnused keeps a pack that was read recently.
 	return found, true
 }
 
@@ -74,15 +74,16 @@ func readPack(ctx context.Context, file *os.File, dir string, limit int64, commi
 	return newObjects(kept, commit)
 }
 
-// saveCached keeps the pack of a commit for other processes. It is a convenience:
-// where it cannot be kept, the next process fetches it again.
+// saveCached keeps the pack of a commit for other processes. Errors are ignored: without the
+// pack, the next process fetches the commit again.
 func (c *Client) saveCached(key string, from *objects) {
 	name := c.packPath(key)
 	if name == "" || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
 		return
 	}
 	c.removeUnused()
-	// Written beside its place, so that no other process sees half of it.
+	// The pack is written to a temporary file and renamed, so that no other process reads half of
+	// it.
 	kept, err := os.CreateTemp(filepath.Dir(name), "*.part")
 	if err != nil {
 		return
@@ -98,8 +99,8 @@ func (c *Client) saveCached(key string, from *objects) {
 	}
 }
 
-// removeAbandoned removes folders of processes that were killed: what is named as theirs and nobody has
-// changed for a day. It is a convenience, and its errors are those of somebody else's folder.
+// removeAbandoned removes the temporary folders of killed processes: folders with such a name
+// that have not changed for a day. Errors are ignored: such a folder may belong to another user.
 func (c *Client) removeAbandoned() {
 	parent := cmp.Or(c.tempDir, os.TempDir())
 	entries, err := os.ReadDir(parent)
@@ -118,7 +119,7 @@ func (c *Client) removeAbandoned() {
 	}
 }
 
-// removeUnused removes packs that nobody has read for a while.
+// removeUnused removes packs that were not read for cacheLife.
 func (c *Client) removeUnused() {
 	folder := filepath.Join(c.cacheDir, cacheFolder)
 	entries, err := os.ReadDir(folder)

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// fetchWith fetches a commit as a process of its own would.
+// fetchWith fetches a commit with a new client, as another process would.
 func fetchWith(t *testing.T, cacheDir, repo, commit string) map[string]string {
 	t.Helper()
 	client := git.New(git.Config{CacheDir: cacheDir})
@@ -39,7 +39,7 @@ func packs(t *testing.T, cacheDir string) []string {
 	return found
 }
 
-// What one process has fetched another one reads without a request.
+// A commit that one process has fetched is read by another process without a request.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -55,7 +55,7 @@ func TestCache(t *testing.T) {
 		t.Errorf("%d requests for a commit that was kept", requests)
 	}
 
-	// What is damaged is fetched again.
+	// A damaged pack is fetched again.
 	kept := packs(t, cacheDir)
 	if len(kept) != 1 {
 		t.Fatalf("kept: %v", kept)
@@ -72,7 +72,7 @@ func TestCache(t *testing.T) {
 		t.Errorf("files (-fetched +fetched again):\n%s", diff)
 	}
 
-	// What nobody has read for a while goes when something is added.
+	// A pack that was not read for a while is removed when another pack is added.
 	long := time.Now().Add(-30 * 24 * time.Hour)
 	if err := os.Chtimes(kept[0], long, long); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A reader that gives up says nothing about the pack.
+// A cancelled read must not remove the pack.
 func TestCacheKeepsPacksOfCancelledReads(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -93,7 +93,7 @@ func TestCacheKeepsPacksOfCancelledReads(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	var clients []*git.Client
-	for range 50 { // Whether one begins to read is chance.
+	for range 50 { // It is random whether a fetch begins to read.
 		client := git.New(git.Config{CacheDir: cacheDir})
 		clients = append(clients, client)
 		if _, err := client.Fetch(cancelled, server.URL("fleet"), first, git.Ref{Branch: "main"}); !errors.Is(err, context.Canceled) {

@@ -21,7 +21,7 @@ type Credentials struct {
 	// GitHubApp signs in as an installation of a GitHub App, nil for none.
 	GitHubApp *App
 
-	// SSHPrivateKey in PEM. Without key and password the SSH agent is asked.
+	// SSHPrivateKey in PEM. Without a key and a password, the SSH agent is used.
 	SSHPrivateKey string
 	SSHPassphrase string
 	// KnownHosts are lines of a known_hosts file. Without them the machine's
@@ -35,13 +35,13 @@ type Credentials struct {
 	// SSH.
 	InsecureSkipTLSVerify bool
 
-	// Unknown says that they are not known yet: what needs them fails with an
-	// *UnknownCredentialsError, and nothing is sent.
+	// Unknown is true if the credentials are not known yet. A request that needs them fails with
+	// an *UnknownCredentialsError, and nothing is sent.
 	Unknown bool
 }
 
-// tokenUsername goes with a token that has no username. Bitbucket asks for this
-// one; GitHub, GitLab, Gitea and Azure DevOps take any.
+// tokenUsername is sent with a token that has no username. Bitbucket requires this one; GitHub,
+// GitLab, Gitea and Azure DevOps accept any.
 const tokenUsername = "x-token-auth" //nolint:gosec // A name, no secret.
 
 // account is how one URL prefix is accessed.
@@ -66,15 +66,15 @@ func newAccess(config Config) access {
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {
-			continue // It covers nothing; ValidatePrefix says so where it is configured.
+			continue // Such a prefix matches no URL; the provider reports it with ValidatePrefix.
 		}
 		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials, config.Trust))
 	}
 	return a
 }
 
-// ValidatePrefix says whether a key of Config.Credentials can cover a URL. The
-// error is an *UnsupportedURLError.
+// ValidatePrefix returns an *UnsupportedURLError for a key of Config.Credentials that cannot
+// match a URL.
 func ValidatePrefix(prefix string) error {
 	_, err := parseLocation(prefix)
 	return err
@@ -88,7 +88,7 @@ func (a access) accountFor(at location) account {
 	return a.anonymous
 }
 
-// close ends connections that are kept for later.
+// close closes idle connections.
 func (a access) close() {
 	a.anonymous.transport.CloseIdleConnections()
 	for one := range a.accounts.All() {
@@ -109,8 +109,8 @@ func newAccount(prefix string, at location, credentials Credentials, trust fetch
 	return a
 }
 
-// basic is the username and password that an HTTP server is sent, ok is false
-// for none. user is the one that the URL names.
+// basic returns the username and password to send to an HTTP server; ok is false if there are
+// none. user is the username in the URL.
 func (a account) basic(ctx context.Context, user string) (username, password string, ok bool, err error) {
 	username = cmp.Or(a.credentials.Username, user)
 	switch c := a.credentials; {

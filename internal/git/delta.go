@@ -8,11 +8,10 @@ import (
 	"math"
 )
 
-// errDelta is why a difference cannot be applied.
+// errDelta is the error for a delta that cannot be applied.
 var errDelta = errors.New("a delta between objects is malformed")
 
-// deltaSizes reads how a difference begins: the sizes of what it applies to and
-// of what it makes.
+// deltaSizes reads the start of a delta: the size of its base and the size of its result.
 func deltaSizes(delta io.ByteReader) (base, result int64, err error) {
 	if base, err = readSize(delta); err != nil {
 		return 0, 0, err
@@ -41,9 +40,9 @@ func readSize(from io.ByteReader) (int64, error) {
 	return 0, errDelta
 }
 
-// applyDelta makes the object that is a difference to base (gitformat-pack(5),
-// "Deltified representation"). go-git's own needs the base in memory, or reads
-// it from its start for every step backwards.
+// applyDelta writes the object that a delta makes from base (gitformat-pack(5), "Deltified
+// representation"). go-git's own function needs the base in memory, or reads the base from its
+// start for every step backwards.
 func applyDelta(to, base *spilledObject, delta io.Reader) error {
 	size := to.size
 	commands := bufio.NewReader(delta)
@@ -76,7 +75,7 @@ func applyDelta(to, base *spilledObject, delta io.Reader) error {
 	return nil
 }
 
-// copyNew copies what is in the difference itself.
+// copyNew copies bytes that are in the delta itself.
 func copyNew(to io.Writer, commands io.Reader, n, left int64) (int64, error) {
 	if n > left {
 		return 0, errDelta
@@ -84,11 +83,11 @@ func copyNew(to io.Writer, commands io.Reader, n, left int64) (int64, error) {
 	return io.CopyN(to, commands, n)
 }
 
-// wholeCopy is the size of a copy whose command gives none.
+// wholeCopy is the size of a copy whose command gives no size.
 const wholeCopy = 0x10000
 
-// copyBase copies a part of the base. The low bits of command say which bytes of
-// its offset (four) and size (three) follow.
+// copyBase copies a part of the base. Each low bit of command is set if the matching byte of the
+// offset (four) or size (three) follows.
 func copyBase(to io.Writer, base *spilledObject, command byte, commands io.ByteReader, left int64) (int64, error) {
 	var offset, n int64
 	for bit := range 7 {

@@ -16,7 +16,7 @@ var (
 	errNoPack   = errors.New("it is empty")
 )
 
-// storeError says that this machine failed and not the server.
+// storeError is a failure of this machine, not of the server.
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }
@@ -42,15 +42,15 @@ func createStore(dir, name string) (store, error) {
 	return store{file}, nil
 }
 
-// downloaded is a pack as it came, in a folder of its own.
+// downloaded is a pack as it was received, in a folder of its own.
 type downloaded struct {
 	file store
 	dir  string
 	size int64
 }
 
-// download puts what a server sends on disk, so that no more than a buffer of it
-// is ever in memory. Errors: errTooLarge, errNoPack, *storeError, or that of from.
+// download stores the data of a server on disk, so that only a buffer of the data is in memory.
+// Errors: errTooLarge, errNoPack, *storeError, or the error of from.
 func download(from io.Reader, dir string, limit int64) (downloaded, error) {
 	file, err := createStore(dir, "pack")
 	if err != nil {

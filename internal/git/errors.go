@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
-// UnsupportedURLError says that an address cannot be read by this provider.
+// UnsupportedURLError reports that this provider cannot read an address.
 type UnsupportedURLError struct {
 	URL    string // Without credentials.
 	Reason string
@@ -22,8 +22,7 @@ func (e *UnsupportedURLError) Error() string {
 	return fmt.Sprintf("%s cannot be read as a git repository: %s", e.URL, e.Reason)
 }
 
-// ObjectFormatError says that a repository names its objects by another hash
-// than SHA-1.
+// ObjectFormatError reports that a repository names its objects by another hash than SHA-1.
 type ObjectFormatError struct {
 	URL    string // Without credentials.
 	Format string // For example "sha256".
@@ -33,8 +32,8 @@ func (e *ObjectFormatError) Error() string {
 	return fmt.Sprintf("%s uses the object format %s, and only sha1 is supported; use a copy of the repository in that format, or directory for a local checkout", e.URL, e.Format)
 }
 
-// AuthenticationError says that a server wants other credentials, or that those
-// given cannot be used.
+// AuthenticationError reports that a server requires other credentials, or that the configured
+// ones cannot be used.
 type AuthenticationError struct {
 	URL string // Without credentials.
 	// Prefix of the credentials that were used, "" when none are configured for
@@ -53,9 +52,9 @@ func (e *AuthenticationError) Error() string {
 
 func (e *AuthenticationError) Unwrap() error { return e.Err }
 
-// UnknownCredentialsError says that credentials are not known yet.
+// UnknownCredentialsError reports that credentials are not known yet.
 type UnknownCredentialsError struct {
-	// Prefix they are for, "" when not even that is known.
+	// Prefix of the credentials, "" when the prefix is not known either.
 	Prefix string
 }
 
@@ -66,14 +65,14 @@ func (e *UnknownCredentialsError) Error() string {
 	return fmt.Sprintf("the credentials under %q in the provider's git map are not known yet", e.Prefix)
 }
 
-// RepositoryNotFoundError says that a server knows no such repository, or hides
-// it from the credentials used: servers do not distinguish the two.
+// RepositoryNotFoundError reports that a server has no such repository, or hides the repository
+// from the credentials used. Servers do not distinguish the two.
 type RepositoryNotFoundError struct {
 	URL string // Without credentials.
 	// Prefix of the credentials that were used, "" when none are configured for
 	// this URL.
 	Prefix string
-	// Message is what an SSH server said, a line or "".
+	// Message is the error message of the server, one line or "".
 	Message string
 }
 
@@ -93,14 +92,13 @@ func adviseCredentials(prefix string) string {
 	return fmt.Sprintf("check the credentials under %q in the provider's git map", prefix)
 }
 
-// RevisionNotFoundError says that a repository, which can be read, has no such
-// branch, tag or commit.
+// RevisionNotFoundError reports that a readable repository has no such branch, tag or commit.
 type RevisionNotFoundError struct {
 	Repo     string // Without credentials.
 	Revision string // For example "branch main", "revision v1.2.0", "HEAD" or "commit 0123…".
-	// Empty says that the repository has no commit at all.
+	// Empty is true if the repository has no commit at all.
 	Empty bool
-	// Err is how the server refused, nil if it just showed no such thing.
+	// Err is the refusal of the server, nil if the server just did not list the revision.
 	Err error
 }
 
@@ -117,13 +115,13 @@ func (e *RevisionNotFoundError) Error() string {
 
 func (e *RevisionNotFoundError) Unwrap() error { return e.Err }
 
-// refusedError is a server's no to one request; another one may be granted.
+// refusedError reports that the server refused one request. The server may grant another one.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return "the server refused: " + e.text }
 
-// UnreachableError says that a server did not respond, or not as a git server
-// does. It says nothing about the repository.
+// UnreachableError reports that a server did not respond, or not as a git server does. The
+// repository may exist.
 type UnreachableError struct {
 	URL    string // Without credentials.
 	Status int    // Of an HTTP response; 0 if there was none.
@@ -136,7 +134,7 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// TimeoutError says that a server was connected to and then fell silent.
+// TimeoutError reports that a server sent nothing for too long.
 type TimeoutError struct {
 	URL   string        // Without credentials.
 	After time.Duration // How long nothing arrived.
@@ -146,11 +144,11 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("reading from %s: no data was received for %s; check the server, the network and proxy settings, and try again", e.URL, e.After)
 }
 
-// Timeout marks the error as one of time, as net.Error does.
+// Timeout marks the error as a timeout, as net.Error does.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// CertificateError says that the TLS certificate of a server, or of a proxy
-// before it, is not trusted.
+// CertificateError reports that the TLS certificate of a server, or of a proxy before it, is not
+// trusted.
 type CertificateError struct {
 	URL string // Without credentials.
 	Err error
@@ -162,12 +160,12 @@ func (e *CertificateError) Error() string {
 
 func (e *CertificateError) Unwrap() error { return e.Err }
 
-// MovedError says that a server sends readers of a repository to another
-// address, where it cannot be read.
+// MovedError reports that a server redirects to another address, from which the repository cannot
+// be read.
 type MovedError struct {
 	URL string // Without credentials.
 	To  string // The new address, without credentials and query.
-	// Err is why it cannot be read there.
+	// Err is why the repository cannot be read from the new address.
 	Err error
 }
 
@@ -178,10 +176,10 @@ func (e *MovedError) Error() string {
 
 func (e *MovedError) Unwrap() error { return e.Err }
 
-// HostKeyError says that an SSH server showed another key than is known of it.
+// HostKeyError reports that the key of an SSH server differs from its keys in known_hosts.
 type HostKeyError struct {
 	URL         string // Without credentials.
-	Fingerprint string // Of the key it showed, for example "SHA256:…"; "" when it showed none.
+	Fingerprint string // Of the key that the server sent, for example "SHA256:…"; "" when it sent none.
 	Err         error
 }
 
@@ -192,10 +190,10 @@ func (e *HostKeyError) Error() string {
 
 func (e *HostKeyError) Unwrap() error { return e.Err }
 
-// UnknownHostError says that no key is known of an SSH server.
+// UnknownHostError reports that known_hosts has no key of an SSH server.
 type UnknownHostError struct {
 	URL         string // Without credentials.
-	Fingerprint string // Of the key it showed, for example "SHA256:…"; "" when it was not asked.
+	Fingerprint string // Of the key that the server sent, for example "SHA256:…"; "" when the server was not contacted.
 	Err         error
 }
 
@@ -220,8 +218,7 @@ func explainHostKey(at location, fingerprint string, err error) error {
 	return &HostKeyError{URL: at.String(), Fingerprint: fingerprint, Err: err}
 }
 
-// PackError says that what a server sent of a repository ended too early or is
-// damaged.
+// PackError reports that the data a server sent is incomplete or damaged.
 type PackError struct {
 	URL      string // Without credentials.
 	Received int64  // Bytes.
@@ -234,7 +231,7 @@ func (e *PackError) Error() string {
 
 func (e *PackError) Unwrap() error { return e.Err }
 
-// SizeError says that a repository is larger than is allowed.
+// SizeError reports that a repository is larger than allowed.
 type SizeError struct {
 	URL   string // Without credentials.
 	Limit int64  // Bytes.
@@ -244,15 +241,15 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("downloading from %s: the download exceeds %d MiB; keep large files and their history in another repository, or use directory for a local checkout", e.URL, e.Limit>>20)
 }
 
-// LFSPointerError says that a file is in git only as a pointer to Git LFS,
-// which is not supported.
+// LFSPointerError reports that git has only a pointer to a file in Git LFS, which is not
+// supported.
 type LFSPointerError struct{ Path string }
 
 func (e *LFSPointerError) Error() string {
 	return "the file is stored in Git LFS, which is not supported; commit the file itself, or exclude it with a .fleetignore"
 }
 
-// SubmoduleError says which submodule could not be read.
+// SubmoduleError reports which submodule could not be read.
 type SubmoduleError struct {
 	Path string // In the repository that contains it.
 	Err  error
@@ -268,7 +265,7 @@ func (e *SubmoduleError) Unwrap() error { return e.Err }
 // not inside the repository.
 var ErrOutsideTree = errors.New("the symbolic link points outside of the repository")
 
-// known says whether an error already has a type of this package.
+// known reports whether an error already has a type of this package.
 func known(err error) bool {
 	switch {
 	case isA[*AuthenticationError](err), isA[*RepositoryNotFoundError](err), isA[*UnreachableError](err),
@@ -284,7 +281,8 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-// explain gives an error of a conversation its type. ctx is that of life.
+// explain gives an error of a session a type of this package. ctx is the context that belongs to
+// life.
 func explain(ctx context.Context, at location, life *fetch.IdleTimeout, err error) error {
 	cause := context.Cause(ctx)
 	if isA[*fetch.IdleTimeoutError](cause) {

@@ -149,7 +149,7 @@ func TestStalledPack(t *testing.T) {
 	})
 }
 
-// A server that accepts a connection and says nothing.
+// A server that accepts a connection and sends nothing causes a timeout.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	var config net.ListenConfig
@@ -173,7 +173,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// slowBody gives out a little with every tick.
+// slowBody returns a few bytes with every tick.
 type slowBody struct {
 	io.ReadCloser
 
@@ -185,12 +185,12 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p[:min(len(p), 2_000)])
 }
 
-// A server that is slow, but not silent, has all the time it needs.
+// A slow server that keeps sending causes no timeout.
 func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
 	head := commit(t, s, "repo", "main", map[string]string{"noise": noise(50_000)})
-	// Long, so that a busy machine is not taken for a silent server.
+	// Long, so that a busy machine does not look like a silent server.
 	const patience = 4 * time.Second
 	behind, err := url.Parse(s.URL(""))
 	if err != nil {
@@ -227,7 +227,7 @@ func TestTooLarge(t *testing.T) {
 		if _, err := client.Fetch(t.Context(), at("large"), large, git.Ref{}); !isType[*git.SizeError](err) {
 			t.Errorf("Fetch: %v, want a SizeError", err)
 		}
-		// It is small until it is inflated.
+		// The pack is small until it is inflated.
 		bomb := commit(t, s, "bomb", "main", map[string]string{"zeros": strings.Repeat("\x00", 1_000_000)})
 		if _, err := client.Fetch(t.Context(), at("bomb"), bomb, git.Ref{}); !isType[*git.SizeError](err) {
 			t.Errorf("Fetch: %v, want a SizeError", err)

@@ -10,19 +10,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// deepened is how many generations of a branch are fetched in search of a commit
-// before all of them are.
+// deepened is how many generations of a branch are fetched in search of a commit. If the commit
+// is not among them, all generations are fetched.
 const deepened = 50
 
-// Fetch returns the files of a commit, which is named by all of its 40
-// hexadecimal digits. They are read from disk when they are opened, until the
-// Client is closed. hint is where the commit came from, for servers that do not
-// give out a commit by its name.
+// Fetch returns the files of a commit, which is named by all of its 40 hexadecimal digits. The
+// files are read from disk when they are opened, until the Client is closed. hint is the ref that
+// led to the commit, for servers that do not serve a commit by its name.
 //
-// The result implements fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and
-// fs.ReadLinkFS. Submodules are empty folders, see FetchWithSubmodules. Opening a symbolic link that
-// leads out of the repository fails with ErrOutsideTree, reading a Git LFS
-// pointer with *LFSPointerError.
+// The result implements fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and fs.ReadLinkFS. Submodules are
+// empty folders, see FetchWithSubmodules. Opening a symbolic link that leads out of the
+// repository fails with ErrOutsideTree. Reading a Git LFS pointer fails with *LFSPointerError.
 //
 // Errors: as those of Resolve, *PackError, *SizeError.
 func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
@@ -45,14 +43,14 @@ func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
 	return at, plumbing.NewHash(commit), err
 }
 
-// tree returns the files of a commit, which is fetched once for all who ask.
+// tree returns the files of a commit, which is fetched once for all callers.
 func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hint Ref) (tree, error) {
 	key := at.user + " " + at.String() + " " + commit.String()
 	if found, ok, err := c.fetched(key); ok || err != nil {
 		return found, err
 	}
 	return c.fetching.Do(ctx, key, fmt.Sprintf("fetching commit %s of %s", commit, at), func(ctx context.Context) (tree, error) {
-		if found, ok, err := c.fetched(key); ok || err != nil { // By somebody else since.
+		if found, ok, err := c.fetched(key); ok || err != nil { // By another caller since.
 			return found, err
 		}
 		if err := c.fetch(ctx, at, commit, hint, key); err != nil {
@@ -75,7 +73,7 @@ func (c *Client) fetched(key string) (found tree, ok bool, err error) {
 	return tree{}, false, nil
 }
 
-// fetch adds a commit to what the client has.
+// fetch adds a commit to the trees of the client.
 func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, hint Ref, key string) error {
 	select {
 	case <-ctx.Done():
@@ -129,8 +127,8 @@ func (c *Client) keep(key string, objects *objects) error {
 	return nil
 }
 
-// fetchInto goes from the smallest request to the largest until one of them
-// brings the commit.
+// fetchInto sends the requests from the smallest to the largest, until one of them returns the
+// commit.
 func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit plumbing.Hash, hint Ref) (*objects, error) {
 	missing := &RevisionNotFoundError{Repo: at.String(), Revision: "commit " + commit.String()}
 	session, err := c.connect(ctx, at)

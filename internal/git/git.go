@@ -1,5 +1,5 @@
-// Package git reads commits of remote repositories: a ref becomes a commit, and
-// a commit becomes an fs.FS. No git binary is used and nothing is checked out.
+// Package git reads commits of remote repositories: it resolves a ref to a commit, and returns
+// the files of a commit as an fs.FS. No git binary is used and nothing is checked out.
 package git
 
 import (
@@ -17,32 +17,31 @@ import (
 )
 
 const (
-	// defaultStallTimeout is how long a server may be silent. One that packs a large
-	// repository says something every few seconds, if only a few bytes.
+	// defaultStallTimeout is how long a server may send nothing. A server that packs a large
+	// repository sends at least a few bytes every few seconds.
 	defaultStallTimeout = 2 * time.Minute
 	anyByte             = 1
 )
 
-// parallelFetches bounds memory and what servers are asked at once.
+// parallelFetches is how many commits are fetched at once, which limits memory and the load on
+// servers.
 const parallelFetches = 2
 
-// Config is what a Client is made from. Its zero value reads public
-// repositories.
+// Config configures a Client. The zero value reads public repositories.
 type Config struct {
 	// Credentials by URL prefix, for example "https://github.com/acme/". The
 	// longest matching prefix wins, and credentials are sent nowhere else. A
 	// prefix matches at the end of a host or path segment only:
 	// https://github.com/acme does not match https://github.com/acme-evil/x.
 	Credentials map[string]Credentials
-	// CredentialsUnknown says that it is not known yet which there are.
+	// CredentialsUnknown is true if Credentials is not known yet.
 	CredentialsUnknown bool
-	// Trust is which certificates of servers and proxies count.
+	// Trust defines which certificates of servers and proxies are trusted.
 	Trust fetch.Trust
-	// TempDir is where the temporary folder of the Client is made; "" is the
-	// machine's own place for such.
+	// TempDir is where the Client makes its temporary folder; "" is the default of the machine.
 	TempDir string
-	// CacheDir is where what was fetched is kept for other processes, for a week
-	// after it was last read; "" keeps nothing.
+	// CacheDir is where fetched packs are kept for other processes, for a week after the last
+	// read; "" keeps none.
 	CacheDir string
 	// MaxSize is how many bytes one fetch may take, 2 GiB if it is 0.
 	MaxSize int64
@@ -50,23 +49,23 @@ type Config struct {
 	StallTimeout time.Duration
 }
 
-// limits bound what a server may do.
+// limits are the size of one fetch, and how long a server may send nothing.
 type limits struct {
 	size  int64
 	stall time.Duration
 }
 
-// Ref names what to read of a repository: the head of a Branch, or a Revision,
-// which is a tag, a branch or a full commit. At most one is set; the zero value
-// is the remote's HEAD. It is an alias so that packages which do not know this
-// one can declare interfaces that a Client satisfies.
+// Ref names what to read of a repository: the head of a Branch, or a Revision, which is a tag, a
+// branch or a full commit. At most one is set; the zero value is the remote's HEAD. Ref is an
+// alias, so that packages that do not import this one can declare interfaces that a Client
+// satisfies.
 type Ref = struct {
 	Branch   string
 	Revision string
 }
 
-// Client reads repositories and remembers what it has read until it is closed.
-// It is safe for concurrent use.
+// Client reads repositories and keeps the fetched commits until it is closed. It is safe for
+// concurrent use.
 type Client struct {
 	access   access
 	limits   limits
@@ -98,8 +97,7 @@ func New(config Config) *Client {
 	}
 }
 
-// Close removes what was fetched. File systems handed out before can no longer
-// be read.
+// Close removes the fetched commits. File systems that Fetch returned can no longer be read.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,13 +118,12 @@ var errClosed = fmt.Errorf("the git client: %w", fs.ErrClosed)
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Resolve returns the commit, 40 hexadecimal digits, that ref is now. A
-// revision which is a full commit is answered as it is, without a request.
+// Resolve returns the commit, 40 hexadecimal digits, that ref points to now. A revision that is a
+// full commit is returned as it is, without a request.
 //
-// Errors: *UnsupportedURLError, *AuthenticationError, *CertificateError,
-// *HostKeyError, *UnknownHostError, *RepositoryNotFoundError, *MovedError,
-// *ObjectFormatError, *RevisionNotFoundError, *TimeoutError, *UnreachableError,
-// or that of ctx.
+// Errors: *UnsupportedURLError, *AuthenticationError, *CertificateError, *HostKeyError,
+// *UnknownHostError, *RepositoryNotFoundError, *MovedError, *ObjectFormatError,
+// *RevisionNotFoundError, *TimeoutError, *UnreachableError, or the error of ctx.
 func (c *Client) Resolve(ctx context.Context, repo string, ref Ref) (string, error) {
 	at, err := parseLocation(repo)
 	if err != nil {

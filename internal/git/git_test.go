@@ -99,7 +99,7 @@ func TestResolveFullCommitAsksNobody(t *testing.T) {
 	}
 }
 
-// Every way to a commit must give the same files, whatever the server allows.
+// Every way to a commit must return the same files, with and without AllowReachableSHA1InWant.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	for _, anyCommit := range []bool{true, false} {
@@ -178,12 +178,12 @@ func TestFetchIsShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got, want := s.Requests(), 2; got != want { // What refs there are, and one pack.
+	if got, want := s.Requests(), 2; got != want { // The refs, and one pack.
 		t.Errorf("%d requests, want %d", got, want)
 	}
 }
 
-// What is known is not asked for again.
+// A commit that was fetched is not requested again.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "ssh"} {
@@ -245,7 +245,7 @@ func TestFetchIsShallow(t *testing.T) {
 	}
 }
 
-// Azure DevOps refuses clients that do not ask for multi_ack.
+// Azure DevOps refuses clients that do not request multi_ack.
 func TestMultiACK(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{RequireMultiACK: true})

@@ -24,34 +24,33 @@ type App struct {
 	InstallationID int64
 	// PrivateKey is the app's RSA key in PEM.
 	PrivateKey string
-	// APIURL is where tokens are requested. If it is "", the host of the repository
-	// decides, see defaultAPI.
+	// APIURL is where tokens are requested; "" is the API for the host of the repository, see
+	// defaultAPI.
 	APIURL string
 }
 
 const (
-	// appUsername goes with a token of an installation.
+	// appUsername is sent with a token of an installation.
 	appUsername = "x-access-token"
-	// assertionLife is how long the proof of being the app is valid, of the ten
-	// minutes that GitHub allows; clockSkew is how far its clock may be behind.
+	// assertionLife is how long the proof of being the app is valid; GitHub allows ten minutes.
+	// clockSkew is how far the clock of GitHub may be behind.
 	assertionLife = 5 * time.Minute
 	clockSkew     = time.Minute
-	// tokenReserve is how long a token must still be valid to be used. It covers
-	// the fetch that begins with it.
+	// tokenReserve is how long a token must still be valid to be used, so that it does not expire
+	// during the fetch.
 	tokenReserve = 5 * time.Minute
 	// tokenAnswerSize is how many bytes a response with a token may have.
 	tokenAnswerSize = 1 << 20
 )
 
-// installation hands out tokens and asks for a new one shortly before the last
-// one expires.
+// installation keeps a token and requests a new one shortly before that token expires.
 type installation struct {
 	app    App
 	key    *rsa.PrivateKey
 	url    string
 	client *http.Client
 
-	turn    chan struct{} // Has room for one; who is in it may use what follows.
+	turn    chan struct{} // A semaphore of one, for the fields below.
 	current string
 	expires time.Time
 }
@@ -80,7 +79,7 @@ func newInstallation(app App, at location, transport *http.Transport) (*installa
 		url: api.JoinPath("app", "installations", strconv.FormatInt(app.InstallationID, 10), "access_tokens").String(),
 		client: &http.Client{
 			Transport: transport,
-			// The proof of being the app goes nowhere else.
+			// The proof of being the app is sent to no other URL.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -157,7 +156,7 @@ func (i *installation) exchange(ctx context.Context, proof string) (token string
 	return answer.Token, answer.Expires, nil
 }
 
-// adviseApp says what a status means here.
+// adviseApp returns the cause of an error status, "" if it is not known.
 func adviseApp(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

@@ -21,18 +21,17 @@ import (
 const (
 	uploadPack = "git-upload-pack"
 	refsPath   = "/info/refs"
-	// maxRedirects is what git itself follows at most.
+	// maxRedirects is how many redirects git itself follows.
 	maxRedirects = 20
 )
 
-// httpWire speaks git's smart HTTP protocol (gitprotocol-http(5)). go-git's own
-// client keeps the causes of its errors as text, and sends credentials along to
-// every path of a host.
+// httpWire implements git's smart HTTP protocol (gitprotocol-http(5)). go-git's own client keeps
+// only the text of an error's cause, and sends credentials to every path of a host.
 type httpWire struct {
 	access access
 	at     location
 	client *http.Client
-	base   string // Where the repository is, once redirects were followed.
+	base   string // URL of the repository, after redirects.
 }
 
 func (a access) dialHTTP(at location) *httpWire {
@@ -41,11 +40,11 @@ func (a access) dialHTTP(at location) *httpWire {
 	return wire
 }
 
-// authTransport sends every request with the credentials for its own URL and with none
-// else, so that no redirect takes them anywhere.
+// authTransport sends every request with the credentials for its own URL only, so that
+// credentials do not follow a redirect.
 type authTransport struct {
 	access access
-	at     location // Of the repository as it was asked for.
+	at     location // Of the repository, before redirects.
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -68,7 +67,8 @@ func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 	return by.transport.RoundTrip(request)
 }
 
-// accountForURL is of for a URL that a request for the repository asked has come to.
+// accountForURL returns the location and the account for the URL of a request, which may be a
+// redirect. asked is the location of the repository, before redirects.
 func (a access) accountForURL(u *url.URL, asked location) (location, account) {
 	at := location{
 		scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()),
@@ -89,7 +89,7 @@ func (a access) accountForURL(u *url.URL, asked location) (location, account) {
 	return at, a.accountFor(at)
 }
 
-// repositoryPath cuts what a request adds to the path of a repository.
+// repositoryPath removes the suffix that a request adds to the path of a repository.
 func repositoryPath(path string) string {
 	for _, suffix := range []string{refsPath, "/" + uploadPack} {
 		if base, ok := strings.CutSuffix(path, suffix); ok {
@@ -106,8 +106,7 @@ var (
 	errRedirectedLoop = errors.New("there are too many redirects")
 )
 
-// follow decides on a redirect as git does by default (http.followRedirects =
-// initial).
+// follow accepts or refuses a redirect as git does by default (http.followRedirects = initial).
 func (w *httpWire) follow(request *http.Request, via []*http.Request) error {
 	var reason error
 	last := via[len(via)-1]
@@ -127,7 +126,7 @@ func (w *httpWire) follow(request *http.Request, via []*http.Request) error {
 	return &MovedError{URL: w.at.String(), To: w.publicURL(request.URL), Err: reason}
 }
 
-// publicURL is a URL for people, without user and query, in which secrets may be.
+// publicURL returns a URL for messages, without user and query, which may contain secrets.
 func (w *httpWire) publicURL(u *url.URL) string {
 	at, _ := w.access.accountForURL(u, w.at)
 	return at.String()
@@ -160,7 +159,7 @@ func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	return refs, nil
 }
 
-// checkAdvertisement distinguishes an advertisement from everything else that a server may return.
+// checkAdvertisement returns an error for a response that is not an advertisement of refs.
 func (w *httpWire) checkAdvertisement(response *http.Response) error {
 	if err := w.status(response); err != nil {
 		return err
@@ -172,8 +171,8 @@ func (w *httpWire) checkAdvertisement(response *http.Response) error {
 	return nil
 }
 
-// status turns a refusal into an error. The text of the response is left out: it
-// is whatever page the server shows.
+// status turns a refusal into an error. The text of the response is left out: it can be any web
+// page.
 func (w *httpWire) status(response *http.Response) error {
 	at, by := w.access.accountForURL(response.Request.URL, w.at)
 	switch code := response.StatusCode; code {
@@ -188,7 +187,7 @@ func (w *httpWire) status(response *http.Response) error {
 	}
 }
 
-// ask sends what the client wants and returns what the server says to it.
+// ask sends a request for commits and returns the body of the response.
 func (w *httpWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/"+uploadPack, bytes.NewReader(content))
 	if err != nil {
@@ -214,7 +213,7 @@ func (w *httpWire) do(request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", capability.DefaultAgent())
 	response, err := w.client.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // Its URL may have come with a redirect, and have secrets in it.
+		err = wrapped.Err // The URL may be that of a redirect, and contain secrets.
 	}
 	return response, err
 }

@@ -40,7 +40,7 @@ func TestBasicAuth(t *testing.T) {
 		repo        string
 		credentials map[string]git.Credentials
 		refused     bool
-		prefix      string // That the error names.
+		prefix      string // In the error.
 	}{
 		{"password", repo, map[string]git.Credentials{base: right}, false, ""},
 		{"token", repo, map[string]git.Credentials{base: {Username: "robot", Token: "open sesame"}}, false, ""},
@@ -79,7 +79,7 @@ func TestBasicAuth(t *testing.T) {
 	}
 }
 
-// overTLS serves what s does with a certificate for 127.0.0.1 and example.com.
+// overTLS serves s over TLS, with a certificate for 127.0.0.1 and example.com.
 func overTLS(t *testing.T, s *gittest.Server) *httptest.Server {
 	t.Helper()
 	behind, err := url.Parse(s.URL(""))
@@ -129,12 +129,12 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// recorder serves what a git server does and notes what is sent where.
+// recorder is a proxy of a git server that records the users that clients send.
 type recorder struct {
 	*httptest.Server
 
 	mu   sync.Mutex
-	sent map[string]string // Path of a repository → user that was sent along, "-" for none.
+	sent map[string]string // Path of a repository → user that was sent, "-" for none.
 }
 
 // record serves s, except for repositories that have moved.
@@ -156,7 +156,7 @@ func record(t *testing.T, s *gittest.Server, moved func(path string) string) *re
 			http.Redirect(w, request, strings.Replace(request.URL.String(), path, to, 1), http.StatusMovedPermanently)
 			return
 		}
-		// What arrived for any of its folders is the one repository.
+		// Every path leads to the same repository.
 		request.URL.Path = strings.Replace(request.URL.Path, path, "/repo", 1)
 		proxy.ServeHTTP(w, request)
 	}))
@@ -170,7 +170,7 @@ func (r *recorder) seen() map[string]string {
 	return r.sent
 }
 
-// Credentials go to URLs below their prefix, whatever a server says.
+// Credentials are sent only to URLs below their prefix, even if a server redirects.
 func TestCredentialsStayBelowTheirPrefix(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
@@ -202,7 +202,7 @@ func TestCredentialsStayBelowTheirPrefix(t *testing.T) {
 			t.Errorf("Fetch of %s: %v", repo, err)
 		}
 	}
-	// Wherever this leads, it must not lead there with credentials.
+	// This request may reach any path, but only without credentials.
 	_, _ = client.Fetch(t.Context(), home.URL+"/acme/climbing", head, git.Ref{})
 	want := map[string]string{
 		"/acme/b": "acme", "/acme/a": "a", "/acme/ab": "acme", "/acme-evil": "-", "/ac": "-",
@@ -251,7 +251,7 @@ func TestMoved(t *testing.T) {
 		name string
 		to   string
 		tls  bool
-		want string // The new address; "" is that of to.
+		want string // The new address; "" is the address in to.
 	}{
 		{"where it asks for credentials", guarded.URL("repo") + "/info/refs", false, guarded.URL("repo")},
 		{"where there is none", guarded.URL("nothing") + "/info/refs", false, guarded.URL("nothing")},
@@ -399,10 +399,10 @@ func TestProxy(t *testing.T) {
 		name    string
 		host    string
 		noProxy string
-		want    []string // What the proxy is asked for.
+		want    []string // The hosts that the proxy is to connect to.
 	}{
 		{"through the proxy", "example.com", "other.invalid", []string{"example.com:443"}},
-		{"past the proxy", "nowhere.invalid", "nowhere.invalid", nil}, // Where nobody is.
+		{"past the proxy", "nowhere.invalid", "nowhere.invalid", nil}, // A host that does not exist.
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

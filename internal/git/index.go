@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxDeltas is how long a chain of differences may be, as in git.
+	// maxDeltas is how long a chain of deltas may be, as in git.
 	maxDeltas = 4095
-	// Packs that grow by more than inflatedFree bytes and inflatedRatio times
-	// their size are bombs.
+	// A pack that inflates to more than inflatedFree bytes plus inflatedRatio times its size is a
+	// bomb.
 	inflatedFree  = 1 << 30
 	inflatedRatio = 1000
 )
@@ -28,9 +28,9 @@ var (
 	errPackBomb   = errors.New("the inflated pack is larger than any valid pack of its size")
 )
 
-// index finds out what objects a pack contains. It takes memory for their names
-// only. Errors: errTooLarge for an object of more than limit bytes, *storeError,
-// that of ctx, or what is wrong with the pack.
+// index makes the index of a pack. The index contains the names and positions of the objects, not
+// their content. Errors: errTooLarge for an object of more than limit bytes, *storeError, the
+// error of ctx, or one that describes the fault in the pack.
 func (d downloaded) index(ctx context.Context, limit int64) (*pack, error) {
 	x := &indexer{
 		pack: &pack{
@@ -57,13 +57,13 @@ type indexer struct {
 	limit  int64
 	budget int64 // How many bytes may still be inflated.
 	held   *spillBuffer
-	// following are the differences to an entry, named those to an object that
-	// is known by its name only.
+	// following are the deltas to an entry. named are the deltas to an object of which only the
+	// name is known.
 	following map[int][]int
 	named     map[plumbing.Hash][]int
 }
 
-// scan goes through the file once, from its beginning to its end.
+// scan reads the file once, from its beginning to its end.
 func (x *indexer) scan(ctx context.Context, size int64) error {
 	scanner := packfile.NewScanner(io.NewSectionReader(x.pack.file, 0, size))
 	_, count, err := scanner.Header()
@@ -100,7 +100,7 @@ func (x *indexer) scanObject(ctx context.Context, scanner *packfile.Scanner, hea
 		entry.hash = hasher.Sum()
 		x.pack.byHash[entry.hash] = i
 	case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
-		// What it makes is found out when all that it may apply to is known.
+		// resolve applies the delta later, when all possible base objects are known.
 		var begin head
 		if err := inflateObject(ctx, scanner, header.Length, &begin); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (x *indexer) scanObject(ctx context.Context, scanner *packfile.Scanner, hea
 	return nil
 }
 
-// follow notes what entry i is a difference to.
+// follow records the base of entry i, which is a delta.
 func (x *indexer) follow(i int, header *packfile.ObjectHeader) error {
 	if header.Type == plumbing.REFDeltaObject {
 		x.named[header.Reference] = append(x.named[header.Reference], i)
@@ -134,7 +134,7 @@ func (x *indexer) follow(i int, header *packfile.ObjectHeader) error {
 	return nil
 }
 
-// charge keeps account of what is inflated.
+// charge counts an object of size bytes against the limits for inflated objects.
 func (x *indexer) charge(size int64) error {
 	if size < 0 || size > x.limit {
 		return errTooLarge
@@ -145,7 +145,7 @@ func (x *indexer) charge(size int64) error {
 	return nil
 }
 
-// inflateObject hands an object of size bytes to a writer.
+// inflateObject inflates an object of size bytes into a writer.
 func inflateObject(ctx context.Context, scanner *packfile.Scanner, size int64, to io.Writer) error {
 	n, _, err := scanner.NextObject(writerFunc(func(p []byte) (int, error) {
 		if ctx.Err() != nil {
@@ -167,10 +167,10 @@ type writerFunc func([]byte) (int, error)
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// headSize is enough for the two sizes with which a difference begins.
+// headSize is enough for the two sizes at the start of a delta.
 const headSize = 20
 
-// head keeps the beginning of what is written to it.
+// head keeps the first headSize bytes that are written to it.
 type head struct{ bytes []byte }
 
 // Write implements io.Writer. It never fails.
@@ -179,7 +179,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resolve names what the differences make.
+// resolve applies the deltas and finds the names of their objects.
 func (x *indexer) resolve(ctx context.Context) error {
 	for i := range x.pack.entries {
 		kind := x.pack.entries[i].kind
@@ -204,7 +204,7 @@ func (x *indexer) hasFollowers(i int) bool {
 	return len(x.following[i]) > 0 || len(x.named[x.pack.entries[i].hash]) > 0
 }
 
-// followers takes out the differences to an entry.
+// followers removes and returns the deltas to an entry.
 func (x *indexer) followers(i int) []int {
 	hash := x.pack.entries[i].hash
 	all := slices.Concat(x.following[i], x.named[hash])
@@ -213,7 +213,7 @@ func (x *indexer) followers(i int) []int {
 	return all
 }
 
-// descend names the differences to an entry, then those to what they make.
+// descend applies the deltas to an entry, then the deltas to the resulting objects.
 func (x *indexer) descend(ctx context.Context, base *spilledObject, i, depth int) error {
 	if depth > maxDeltas {
 		return fmt.Errorf("%w: a chain has more than %d deltas", errPackFormat, maxDeltas)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
-	"crypto/sha1" //nolint:gosec // That is what packs have.
+	"crypto/sha1" //nolint:gosec // Packs use SHA-1.
 	"encoding/binary"
 	"errors"
 	"io"
@@ -44,7 +44,7 @@ func packOf(tb testing.TB, objects ...any) []byte {
 		_, _ = io.WriteString(z, content)
 		_ = z.Close()
 	}
-	sum := sha1.Sum(b.Bytes()) //nolint:gosec // That is what packs have.
+	sum := sha1.Sum(b.Bytes()) //nolint:gosec // Packs use SHA-1.
 	return append(b.Bytes(), sum[:]...)
 }
 
@@ -112,7 +112,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// A pack cut anywhere or changed anywhere is refused, or holds what it held.
+// A pack that is cut or changed anywhere is refused, or contains the same objects as before.
 func FuzzIndex(f *testing.F) {
 	base := strings.Repeat("0123456789", 10)
 	name := nameOf(plumbing.BlobObject, base)
@@ -132,7 +132,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// Whatever a difference says, nothing is read or written beyond its objects.
+// No delta can read or write beyond its objects.
 func FuzzApplyDelta(f *testing.F) {
 	f.Add("base of it", []byte("\x0a\x05\x90\x05"), int64(5))
 	f.Add("base of it", []byte("\x0a\x03\x03new"), int64(3))
@@ -161,7 +161,7 @@ func TestIndexStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// A few objects that stand for ten thousand million files.
+// A few objects that expand to ten thousand million files are refused.
 func TestTreeBomb(t *testing.T) {
 	t.Parallel()
 	objects := []any{plumbing.BlobObject, "x"}
@@ -186,9 +186,9 @@ func TestTreeBomb(t *testing.T) {
 }
 
 // Deltas of a few bytes make objects that are thousands of times as large, within what a pack may
-// inflate to. Memory has no part in it: they are made on disk, one at a time.
+// inflate to. These objects take no memory: they are made on disk, one at a time.
 //
-//nolint:paralleltest // What is allocated is measured.
+//nolint:paralleltest // The allocated memory is measured.
 func TestAttackExpandingDeltas(t *testing.T) {
 	const (
 		part  = 4 << 20
@@ -230,7 +230,7 @@ func TestAttackExpandingDeltas(t *testing.T) {
 	}
 }
 
-// What git makes of this very repository's kind of history is read as git does.
+// A pack that git makes is read as git reads it.
 func TestIndexAgreesWithGit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

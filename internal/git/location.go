@@ -14,14 +14,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
-// location is the address of a repository, or a prefix of such, taken apart.
-// It contains no password.
+// location is the parsed address of a repository, or a parsed prefix of such addresses. It
+// contains no password.
 type location struct {
 	scheme string // http, https or ssh.
 	user   string
 	host   string // Lower case, IPv6 addresses in brackets.
 	port   int    // Never 0.
-	path   string // Starts with "/", as it is sent.
+	path   string // As it is sent: starts with "/", except in git@host:path.
 	scp    bool   // Written as git@host:path.
 }
 
@@ -30,7 +30,7 @@ type location struct {
 func parseLocation(repo string) (location, error) {
 	endpoint, err := transport.NewEndpoint(repo)
 	if err != nil {
-		// Its text may hold a password.
+		// The text of the error may contain a password.
 		return location{}, &UnsupportedURLError{URL: redact(repo), Reason: "it is not a valid URL"}
 	}
 	if reason := refuse(endpoint); reason != "" {
@@ -46,7 +46,7 @@ func parseLocation(repo string) (location, error) {
 	}, nil
 }
 
-// refuse says why an endpoint is not read, "" if it is.
+// refuse returns why an endpoint cannot be read, "" if it can.
 func refuse(endpoint *transport.Endpoint) string {
 	switch endpoint.Protocol {
 	case "http", "https", "ssh":
@@ -67,7 +67,7 @@ func refuse(endpoint *transport.Endpoint) string {
 	return refusePath(endpoint.Path)
 }
 
-// refusePath says why the path of a repository is not read, "" if it is.
+// refusePath returns why the path of a repository cannot be read, "" if it can.
 func refusePath(path string) string {
 	switch {
 	case strings.ContainsFunc(path, unicode.IsControl):
@@ -80,9 +80,9 @@ func refusePath(path string) string {
 	return ""
 }
 
-// leavesPath says whether a server may take a path for another one than it looks
-// like. Credentials are chosen by path: a server that takes "/acme/../evil" for
-// "/evil" must not get those of acme.
+// leavesPath reports whether a server may resolve a path to another path. Credentials are chosen
+// by path: a server that resolves "/acme/../evil" to "/evil" must not get the credentials of
+// acme.
 func leavesPath(path string) bool {
 	return strings.ContainsAny(path, `%\`) || slices.Contains(strings.Split(path, "/"), "..")
 }
@@ -97,8 +97,8 @@ func defaultPort(scheme string) int {
 	return 443
 }
 
-// String is the address as people write it. The user of an HTTP address is left
-// out: some put a token there.
+// String returns the address as people write it. The user of an HTTP address is left out, because
+// it may be a token.
 func (l location) String() string {
 	user := ""
 	if l.user != "" && l.scheme == "ssh" {
@@ -110,7 +110,7 @@ func (l location) String() string {
 	return l.scheme + "://" + user + l.address() + "/" + strings.TrimPrefix(l.path, "/")
 }
 
-// address is host:port, without the port when it is the default one.
+// address returns host:port, without the port when it is the default one.
 func (l location) address() string {
 	if l.port == defaultPort(l.scheme) {
 		return l.host
@@ -118,22 +118,22 @@ func (l location) address() string {
 	return l.hostPort()
 }
 
-// hostPort is what is dialled.
+// hostPort returns the address to dial.
 func (l location) hostPort() string {
 	return net.JoinHostPort(strings.Trim(l.host, "[]"), strconv.Itoa(l.port))
 }
 
-// url is the address for an HTTP client, without the user.
+// url returns the address for an HTTP client, without the user.
 func (l location) url() string {
 	return (&url.URL{Scheme: l.scheme, Host: l.address(), Path: strings.TrimRight(l.path, "/")}).String()
 }
 
-// scope is what decides which credentials a repository gets.
+// scope returns the parts of the address that select the credentials.
 func (l location) scope() fetch.Scope {
 	return fetch.NewScope(l.scheme, l.user, l.address(), l.path)
 }
 
-// redact cuts credentials from an address that may not be a valid one.
+// redact removes the credentials from an address, which may be invalid.
 func redact(repo string) string {
 	scheme, rest, ok := strings.Cut(repo, "://")
 	if ok {
@@ -144,7 +144,7 @@ func redact(repo string) string {
 	if at := strings.LastIndex(rest, "@"); at >= 0 && (ok || strings.Contains(rest[:at], ":")) {
 		rest = rest[at+1:]
 	}
-	if query := strings.IndexAny(rest, "?#"); query >= 0 { // It can hold a token.
+	if query := strings.IndexAny(rest, "?#"); query >= 0 { // It can contain a token.
 		rest = rest[:query] + "?…"
 	}
 	return scheme + rest

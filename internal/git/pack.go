@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// basesSize is how many bytes of objects, to which differences were applied,
-	// are kept for the next ones.
+	// basesSize is how many bytes of base objects are kept in memory for further deltas.
 	basesSize = 8 << 20
-	// heldSize is how many bytes of objects may be in memory while others are
-	// made from them. What exceeds it goes to disk.
+	// heldSize is how many bytes of objects may be in memory while deltas are applied. Further
+	// objects are stored on disk.
 	heldSize = 16 << 20
 )
 
@@ -39,8 +38,8 @@ type pack struct {
 type packed struct {
 	hash   plumbing.Hash
 	offset int64
-	size   int64 // Of the object itself; not of a difference.
-	base   int   // The entry that this one is a difference to, or noBase.
+	size   int64 // Of the object itself, not of its delta.
+	base   int   // The entry that this delta applies to, or noBase.
 	kind   plumbing.ObjectType
 }
 
@@ -55,7 +54,7 @@ func (p *pack) size(object plumbing.Hash) (int64, error) {
 	return p.entries[i].size, nil
 }
 
-// object reads a whole object, for what go-git decodes.
+// object reads a whole object, in the form that go-git decodes.
 func (p *pack) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	i, ok := p.byHash[hash]
 	if !ok {
@@ -79,7 +78,7 @@ func (p *pack) read(hash plumbing.Hash) (content []byte, err error) {
 	if !ok {
 		return nil, plumbing.ErrObjectNotFound
 	}
-	// From the object down to one that is there as it is.
+	// The deltas from the object down to a base that is stored whole or cached.
 	var chain []int
 	for p.entries[i].base != noBase {
 		if _, ok := p.bases.Get(p.entries[i].offset); ok {
@@ -107,7 +106,7 @@ func (p *pack) read(hash plumbing.Hash) (content []byte, err error) {
 	return content, nil
 }
 
-// hold inflates an entry that is no difference, or was read before.
+// hold returns an entry that is not a delta, or that is cached.
 func (p *pack) hold(held *spillBuffer, i int) (*spilledObject, error) {
 	entry := p.entries[i]
 	if content, ok := p.bases.Get(entry.offset); ok {
@@ -121,7 +120,7 @@ func (p *pack) hold(held *spillBuffer, i int) (*spilledObject, error) {
 	return p.remember(entry, made, err)
 }
 
-// differ applies the difference that entry i is to base.
+// differ applies the delta of entry i to base.
 func (p *pack) differ(held *spillBuffer, base *spilledObject, i int) (*spilledObject, error) {
 	entry := p.entries[i]
 	made, err := held.allocate(entry.size)
@@ -147,11 +146,11 @@ func (p *pack) remember(entry packed, made *spilledObject, err error) (*spilledO
 	return made, nil
 }
 
-// inflate hands over what is in the pack at offset.
+// inflate passes the inflated data at offset of the pack to a function.
 func (p *pack) inflate(offset int64, to func(io.Reader) error) error {
 	scanner, ok := p.scanners.Get().(*packfile.Scanner)
 	if !ok {
-		// Reading by position: the file is shared.
+		// Several scanners share the file, so each reads by position.
 		scanner = packfile.NewScanner(io.NewSectionReader(p.file, 0, 1<<62))
 	}
 	defer p.scanners.Put(scanner)

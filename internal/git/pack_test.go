@@ -23,14 +23,14 @@ func noise(size int) string {
 	return string(b)
 }
 
-// Files of every size and likeness come out as they went in, whatever chains of
-// differences the server makes of them.
+// Files of every size and similarity are read unchanged, with any chains of deltas that the
+// server makes.
 func TestPacksOfAllKinds(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
 	want := map[string]string{"empty": "", "small": "a", "large": noise(17 << 20)}
-	// Alike and larger than what is held in memory, alike and small, and growing
-	// and shrinking, so that differences go in both directions.
+	// Similar files larger than the memory for objects, and small similar files. They grow and
+	// shrink, so that there are deltas in both directions.
 	want["large-changed"] = want["large"][:10<<20] + "changed" + want["large"][10<<20:]
 	want["middle"] = want["large"][5<<20 : 14<<20]
 	base := noise(10_000)
@@ -53,7 +53,7 @@ func TestPacksOfAllKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // The second time from what was kept.
+			for range 2 { // The second time from the cache of objects.
 				for name, content := range want {
 					got, err := fs.ReadFile(tree, name)
 					if err != nil || string(got) != content {
@@ -69,7 +69,7 @@ func TestPacksOfAllKinds(t *testing.T) {
 	}
 }
 
-// Memory is that of the whole process, so another one fetches.
+// The memory of a whole process is measured, so another process fetches.
 func TestMemoryStaysBounded(t *testing.T) {
 	t.Parallel()
 	if underRace {

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// A panic while a commit is fetched is the error of all who wait for it.
+// A panic while a commit is fetched becomes the error of Fetch.
 func TestFetchThatPanics(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -17,7 +17,7 @@ func TestFetchThatPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := New(Config{TempDir: t.TempDir()})
-	client.trees = nil // Nothing can be kept in it.
+	client.trees = nil // Writing to it panics.
 	t.Cleanup(func() { _ = client.Close() })
 	_, err = client.Fetch(t.Context(), server.URL("repo"), commit, Ref{Branch: "main"})
 	if panicked := new(status.PanicError); !errors.As(err, &panicked) {

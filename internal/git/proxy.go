@@ -27,7 +27,7 @@ import (
 const (
 	// proxyTimeout is for the response of a proxy, which connects to the server first.
 	proxyTimeout = 30 * time.Second
-	// maxHeader bounds in bytes what a proxy sends before the tunnel.
+	// maxHeader is how many bytes a proxy may send before the tunnel.
 	maxHeader = 16 << 10
 )
 
@@ -37,9 +37,9 @@ var (
 	errStrangeProxy = errors.New("it does not respond as an HTTP proxy does")
 )
 
-// dialHost connects to a server of ssh: through the proxy that ALL_PROXY names, unless NO_PROXY excepts
-// the server. The proxy speaks HTTP, HTTP over TLS or SOCKS5, by the scheme of its URL. A server on this
-// machine is never reached through a proxy.
+// dialHost connects to an SSH server, through the proxy that ALL_PROXY names, unless NO_PROXY
+// excepts the server. The scheme of the proxy's URL selects HTTP, HTTP over TLS or SOCKS5. A
+// server on this machine is never reached through a proxy.
 func (a access) dialHost(ctx context.Context, server string) (net.Conn, error) {
 	by, err := sshProxy(server)
 	if err != nil {
@@ -68,7 +68,7 @@ func sshProxy(server string) (*url.URL, error) {
 	}
 	by, err := url.Parse(all)
 	if err != nil || by.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, by.Scheme) {
-		return nil, errProxyURL // Without the URL, which can have a password.
+		return nil, errProxyURL // Without the URL, which can contain a password.
 	}
 	excepting := httpproxy.Config{HTTPSProxy: all, NoProxy: cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))}
 	if used, err := excepting.ProxyFunc()(&url.URL{Scheme: "https", Host: server}); err != nil || used == nil {
@@ -89,7 +89,8 @@ func (a access) dialThrough(ctx context.Context, by *url.URL, server string) (ne
 	case "https":
 		conn, err := fetch.DialTLS(ctx, a.trust, address)
 		if invalid, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-			// Not the server's: ca_bundle of its entry does not count here.
+			// This is the certificate of the proxy: ca_bundle of the server's entry does not
+			// apply.
 			return nil, errors.New(invalid.Error() + "; set ca_bundle in the provider, under tls, to the certificate of the proxy's authority")
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func (a access) dialThrough(ctx context.Context, by *url.URL, server string) (ne
 	return dialer.Dial("tcp", server)
 }
 
-// connect asks an HTTP proxy for a tunnel.
+// connect requests a tunnel from an HTTP proxy.
 func connect(ctx context.Context, conn net.Conn, user *url.Userinfo, server string) (net.Conn, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	tunnel, err := openTunnel(conn, user, server)
@@ -121,7 +122,8 @@ func connect(ctx context.Context, conn net.Conn, user *url.Userinfo, server stri
 	return tunnel, nil
 }
 
-// openTunnel repeats no word of the proxy in an error: it knows a password.
+// openTunnel leaves the proxy's own text out of errors: the text may contain the password of the
+// proxy.
 func openTunnel(conn net.Conn, user *url.Userinfo, server string) (net.Conn, error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: server}, Host: server, Header: http.Header{}}
 	if user != nil {
@@ -133,9 +135,9 @@ func openTunnel(conn net.Conn, user *url.Userinfo, server string) (net.Conn, err
 	}
 	reader := bufio.NewReader(&io.LimitedReader{R: conn, N: maxHeader})
 	status := http.StatusContinue
-	for status < http.StatusOK { // Responses before the last one.
-		// The body is left alone. What follows the header of a tunnel are bytes of the server.
-		response, err := http.ReadResponse(reader, request) //nolint:bodyclose // To close it would wait for its end.
+	for status < http.StatusOK { // Skip the responses with status 1xx.
+		// The body is not read: the bytes after the header of a tunnel are sent by the server.
+		response, err := http.ReadResponse(reader, request) //nolint:bodyclose // Closing the body would wait for its end.
 		if _, broken := errors.AsType[net.Error](err); err != nil && !broken {
 			return nil, errStrangeProxy
 		}
@@ -154,7 +156,8 @@ func openTunnel(conn net.Conn, user *url.Userinfo, server string) (net.Conn, err
 	return &tunnelConn{Conn: conn, reader: io.MultiReader(bytes.NewReader(early), conn)}, nil
 }
 
-// A tunnelConn reads first what came with the header of the proxy: a server of ssh speaks unasked.
+// A tunnelConn first reads the data that arrived with the header of the proxy: an SSH server
+// sends data before it receives any.
 type tunnelConn struct {
 	net.Conn
 

@@ -23,8 +23,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// ssh goes through the proxy that ALL_PROXY names. Another process reads from git.example.com, which is a
-// server here, because no proxy is asked for servers on this machine.
+// SSH uses the proxy that ALL_PROXY names. Another process reads from git.example.com, which is a
+// server here, because servers on this machine are not reached through a proxy.
 func TestSSHProxy(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
@@ -36,13 +36,13 @@ func TestSSHProxy(t *testing.T) {
 	_, key, _ := strings.Cut(s.KnownHosts(), " ")
 	tests := map[string]struct {
 		overTLS   bool
-		proxy     string // what ALL_PROXY is instead of the proxy's URL
+		proxy     string // the value of ALL_PROXY instead of the proxy's URL
 		user      string
 		noProxy   string
 		respond   func(http.ResponseWriter) // instead of opening a tunnel
 		untrusted bool
-		asked     []string // host, and the Proxy-Authorization that came with it
-		says      string   // of the error, "" if there is none
+		asked     []string // host, and the Proxy-Authorization of its request
+		says      string   // in the error, "" if there is none
 	}{
 		"HTTP":                                 {asked: []string{"git.example.com:22 "}},
 		"HTTP with a password":                 {user: "user:hunter2@", asked: []string{"git.example.com:22 Basic dXNlcjpodW50ZXIy"}},

@@ -2,5 +2,5 @@
 
 package git_test
 
-// underRace says that the race detector is on, which takes memory of its own.
+// underRace is true if the race detector is on, which takes additional memory.
 const underRace = true

@@ -1,6 +1,6 @@
 package git
 
-// Secrets are the values of credentials that nobody may read.
+// Secrets returns the values of the credentials that must stay secret.
 func (c Credentials) Secrets() []string {
 	secrets := []string{c.Password, c.Token, c.SSHPrivateKey, c.SSHPassphrase}
 	if c.GitHubApp != nil {

@@ -23,15 +23,15 @@ var errEmptyRepository = errors.New("the repository is empty")
 // wire carries one conversation with git-upload-pack (gitprotocol-pack(5),
 // version 0).
 type wire interface {
-	// advertise returns what the server says first: its refs and what it can do.
+	// advertise returns the first message of the server: its refs and capabilities.
 	advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error)
-	// ask sends one request.
+	// ask sends one request and returns the response.
 	ask(ctx context.Context, content []byte) (io.ReadCloser, error)
 	close()
 }
 
-// session is one conversation with a server, which has said what refs it has.
-// Over SSH it ends with the first pack.
+// session is one conversation with a server, which has sent its refs. Over SSH, a session ends
+// with the first pack.
 type session struct {
 	at     location
 	prefix string // Of the credentials used.
@@ -72,7 +72,7 @@ func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*pac
 		return nil, &ObjectFormatError{URL: s.at.String(), Format: "sha256"}
 	}
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
-		// git and JGit respond so for a repository that they do not serve.
+		// git and JGit return this error for a repository that they do not serve.
 		return nil, &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.prefix, Message: note(said.Text)}
 	}
 	switch {
@@ -87,7 +87,7 @@ func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	return refs, nil
 }
 
-// resolve finds the commit a ref is, among what the server has shown.
+// resolve looks up the commit of a ref in the refs that the server sent.
 func (s *session) resolve(ref Ref) (commit string, ok bool) {
 	name, ok := s.refName(ref)
 	if !ok {
@@ -96,7 +96,7 @@ func (s *session) resolve(ref Ref) (commit string, ok bool) {
 	if name == headRef {
 		return s.refs.Head.String(), true
 	}
-	// An annotated tag is an object of its own; Peeled has what it points to.
+	// An annotated tag is an object of its own; Peeled has the commit that it points to.
 	if peeled, ok := s.refs.Peeled[name]; ok {
 		return peeled.String(), true
 	}
@@ -105,8 +105,8 @@ func (s *session) resolve(ref Ref) (commit string, ok bool) {
 
 const headRef = "HEAD"
 
-// refName is the full name, for example refs/heads/main, of the ref that is
-// meant.
+// refName returns the full name of a ref, for example refs/heads/main. ok is false if the server
+// has no such ref.
 func (s *session) refName(ref Ref) (name string, ok bool) {
 	if ref == (Ref{}) {
 		return headRef, s.refs.Head != nil
@@ -126,16 +126,16 @@ func (s *session) refName(ref Ref) (name string, ok bool) {
 	return "", false
 }
 
-// request asks for what leads to wants, with so many generations of history;
-// depth 0 is all of it.
+// request is for the objects in wants, with depth generations of history; depth 0 is the whole
+// history.
 type request struct {
 	wants []plumbing.Hash
 	depth int
 }
 
-// requests are the ways to get at commit, the cheapest first. A server gives
-// out what its refs point to; many give out any commit; the history of a branch
-// is what remains.
+// requests returns the requests that may return commit, the cheapest first. Every server serves
+// the objects that its refs point to, and many serve any commit. The last choice is the history
+// of a branch.
 func (s *session) requests(commit plumbing.Hash, hint Ref) []request {
 	var requests []request
 	if tip, ok := s.tip(commit); ok {
@@ -155,13 +155,13 @@ func (s *session) requests(commit plumbing.Hash, hint Ref) []request {
 		requests = append(requests, request{wants: near, depth: deepened})
 	}
 	if s.refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) {
-		return requests // What it refused is in nobody's history.
+		return requests // This server serves every reachable commit, so a refused one is in no history.
 	}
 	return append(requests, request{wants: tips})
 }
 
-// tip is the object that leads to commit and that any server gives out: the
-// commit itself when it is the tip of a branch, or an annotated tag of it.
+// tip returns an object that leads to commit and that any server serves: the commit itself when a
+// ref points to it, or an annotated tag of it.
 func (s *session) tip(commit plumbing.Hash) (plumbing.Hash, bool) {
 	if s.refs.Head != nil && *s.refs.Head == commit {
 		return commit, true
@@ -174,14 +174,14 @@ func (s *session) tip(commit plumbing.Hash) (plumbing.Hash, bool) {
 	return plumbing.ZeroHash, false
 }
 
-// givesAnyCommit says whether commits may be asked for that no ref points to.
+// givesAnyCommit reports whether the server serves commits that no ref points to.
 func (s *session) givesAnyCommit() bool {
 	return s.refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) ||
 		s.refs.Capabilities.Supports(capability.AllowTipSHA1InWant)
 }
 
-// tips are the commits from which the whole history that ref may mean can be
-// reached: that of its branch, or without such all branches and tags.
+// tips returns the object that ref points to. If ref is empty or the server has no such ref, tips
+// returns the tips of all branches and tags.
 func (s *session) tips(ref Ref) []plumbing.Hash {
 	if name, ok := s.refName(ref); ok && name != headRef {
 		return []plumbing.Hash{s.refs.References[name]}
@@ -196,8 +196,8 @@ func (s *session) tips(ref Ref) []plumbing.Hash {
 	return slices.Compact(tips)
 }
 
-// fetch stores in dir what the request asks for. Errors are those of Resolve,
-// *PackError, *SizeError or *refusal.
+// fetch stores the response to a request in dir. Errors are those of Resolve, *PackError,
+// *SizeError or *refusedError.
 func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, error) {
 	ctx, life := fetch.WithIdleTimeout(ctx, s.limits.stall, anyByte)
 	defer life.Stop()
@@ -222,7 +222,7 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	if err != nil {
 		return nil, explain(ctx, s.at, life, s.explainPack(err, download.size))
 	}
-	life.Pause() // The server has done its part.
+	life.Pause() // The server has sent the whole pack.
 	made, err := download.index(ctx, s.limits.size)
 	if err != nil {
 		return nil, errors.Join(explain(ctx, s.at, life, s.explainPack(err, download.size)), download.close())
@@ -230,15 +230,15 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	return made, nil
 }
 
-// compose asks for capabilities as git does.
+// compose makes the request, with the capabilities that git requests.
 func (s *session) compose(r request) (*packp.UploadPackRequest, error) {
 	offered := s.refs.Capabilities
 	ask := packp.NewUploadPackRequest()
 	ask.Wants = r.wants
 	var wanted []capability.Capability
 	for _, alternatives := range [][]capability.Capability{
-		// Azure DevOps and AWS CodeCommit refuse clients that do not ask for one
-		// of these. To somebody who has nothing yet they change nothing.
+		// Azure DevOps and AWS CodeCommit refuse clients that request none of these. The
+		// capabilities change nothing for a client that has no commits.
 		{capability.MultiACKDetailed, capability.MultiACK},
 		{capability.Sideband64k, capability.Sideband},
 		{capability.OFSDelta},
@@ -271,7 +271,7 @@ func encode(to io.Writer, ask *packp.UploadPackRequest) error {
 	return pktline.NewEncoder(to).EncodeString("done\n")
 }
 
-// explainAnswer is for what comes before the pack.
+// explainAnswer gives a type to an error before the pack.
 func explainAnswer(at location, err error) error {
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
 		return &refusedError{note(said.Text)}
@@ -279,7 +279,7 @@ func explainAnswer(at location, err error) error {
 	return &PackError{URL: at.String(), Err: err}
 }
 
-// explainPack is for what comes with the pack.
+// explainPack gives a type to an error in the pack.
 func (s *session) explainPack(err error, received int64) error {
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -292,7 +292,7 @@ func (s *session) explainPack(err error, received int64) error {
 	return &PackError{URL: s.at.String(), Received: received, Err: err}
 }
 
-// demultiplex takes the pack out of a response that carries messages beside it.
+// demultiplex returns the pack in a response that may also contain messages.
 func demultiplex(answer io.Reader, asked *capability.List) io.Reader {
 	switch {
 	case asked.Supports(capability.Sideband64k):

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// spillBuffer has room in memory for objects that others are made from. Those it has
-// no room for are kept in files, up to disk bytes.
+// spillBuffer stores the objects that deltas apply to, up to available bytes in memory. Further
+// objects are stored in files, up to disk bytes.
 type spillBuffer struct {
 	dir       string
 	available int64
 	disk      int64
 }
 
-// spilledObject is an object that is being held. It is written once, then read.
+// spilledObject is an object in a spillBuffer. It is written once, then read.
 type spilledObject struct {
 	size    int64
 	written int64
 	memory  []byte
 	file    *store       // nil when it is in memory.
-	from    *spillBuffer // nil when its memory is somebody else's.
+	from    *spillBuffer // nil when its memory belongs to a cache.
 }
 
-// allocate makes place for an object of size bytes.
+// allocate reserves space for an object of size bytes.
 func (h *spillBuffer) allocate(size int64) (*spilledObject, error) {
 	made := &spilledObject{size: size, from: h}
 	if size <= h.available {
@@ -59,7 +59,7 @@ func (h *spilledObject) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// fill writes all of from, without a buffer between when it can.
+// fill writes all of from to the object. An object in memory needs no other buffer.
 func (h *spilledObject) fill(from io.Reader) error {
 	if h.file != nil {
 		_, err := io.Copy(struct{ io.Writer }{h}, from)
@@ -77,7 +77,7 @@ func (h *spilledObject) fill(from io.Reader) error {
 	return nil
 }
 
-// part writes n bytes from offset on to a writer. They must be there.
+// part writes n bytes from offset on to a writer. The object must contain them.
 func (h *spilledObject) part(to io.Writer, offset, n int64) error {
 	if h.file == nil {
 		_, err := to.Write(h.memory[offset : offset+n])
@@ -87,17 +87,17 @@ func (h *spilledObject) part(to io.Writer, offset, n int64) error {
 	return err
 }
 
-// bytes reads it all.
+// bytes reads the whole object.
 func (h *spilledObject) bytes() ([]byte, error) {
 	if h.file == nil {
-		return slices.Clone(h.memory), nil // Others may read it too.
+		return slices.Clone(h.memory), nil // The memory may be shared.
 	}
 	content := make([]byte, h.size)
 	_, err := io.ReadFull(io.NewSectionReader(h.file, 0, h.size), content)
 	return content, err
 }
 
-// release gives the place back. What is in memory stays readable.
+// release returns the space to the spillBuffer. An object in memory stays readable.
 func (h *spilledObject) release() error {
 	if h == nil || h.from == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
-// sshWire runs git-upload-pack on a server. It ends with the first pack. go-git's
-// own client cannot be stopped, and keeps the causes of its errors as text.
+// sshWire runs git-upload-pack on a server. It ends with the first pack. go-git's own client
+// cannot be stopped, and keeps only the text of an error's cause.
 type sshWire struct {
 	at      location
 	prefix  string
@@ -67,7 +67,7 @@ func (w *sshWire) start() error {
 	return w.session.Start(uploadPack + " " + shellQuote(w.at.path))
 }
 
-// shellQuote quotes as git does: the server may hand the command to any shell.
+// shellQuote quotes as git does: the server may run the command in any shell.
 func shellQuote(path string) string {
 	return "'" + strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(path) + "'"
 }
@@ -79,8 +79,8 @@ func (w *sshWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pack
 	if err == nil || !errors.Is(err, packp.ErrEmptyInput) {
 		return refs, err
 	}
-	// The command failed. The login was right, so this is about the repository.
-	// Wait returns once all of stderr is here.
+	// The login succeeded and the command failed, so the repository is the cause. Wait returns
+	// when all of stderr was received.
 	_ = w.session.Wait()
 	if ctx.Err() != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *sshWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error
 	return &sshAnswer{Reader: w.stdout, release: release}, nil
 }
 
-// sshAnswer lets go of the context when it is closed.
+// sshAnswer is a response that releases the context when it is closed.
 type sshAnswer struct {
 	io.Reader
 
@@ -112,16 +112,16 @@ func (a *sshAnswer) Close() error {
 
 func (w *sshWire) close() { _ = w.client.Close() }
 
-// sshLogin is one attempt to log in. It keeps how far the handshake came,
-// because the error of the handshake does not say.
+// sshLogin is one attempt to log in. It records the steps of the handshake, because the error of
+// the handshake does not name the failed step.
 type sshLogin struct {
 	user       string
 	method     ssh.AuthMethod
 	verify     ssh.HostKeyCallback
 	algorithms []string
 
-	shown   ssh.PublicKey // The key that the server showed.
-	hostErr error         // What is wrong with it.
+	shown   ssh.PublicKey // The key that the server sent.
+	hostErr error         // Why the key is not accepted.
 }
 
 func (l *sshLogin) config() *ssh.ClientConfig {
@@ -191,8 +191,8 @@ func (c Credentials) sshMethod(user string) (ssh.AuthMethod, error) {
 	return ssh.PublicKeysCallback(agent.Callback), nil
 }
 
-// trust makes the login accept the keys that knownHosts has for the server, or
-// without it those of the machine's own files.
+// trust makes the login accept the keys that knownHosts has for the server. Without knownHosts,
+// the keys in the machine's own files are accepted.
 func (l *sshLogin) trust(at location, knownHosts, cacheDir string) error {
 	var files []string
 	if knownHosts != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// lock puts a private key under a passphrase.
+// lock encrypts a private key with a passphrase.
 func lock(t *testing.T, key, passphrase string) string {
 	t.Helper()
 	raw, err := ssh.ParseRawPrivateKey([]byte(key))
@@ -33,7 +33,7 @@ func lock(t *testing.T, key, passphrase string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// rsaKey is a public key as it stands in known_hosts.
+// rsaKey returns a public key in the format of known_hosts.
 func rsaKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

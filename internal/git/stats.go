@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// maxNames is how many files and folders a commit may hold. A few small
-	// objects can expand to more than anybody can walk through, because folders
-	// that are alike are one object.
+	// maxNames is how many files and folders a commit may contain. Equal folders are one object,
+	// so a few small objects can expand to more files than can be read.
 	maxNames = 5_000_000
 	// maxDepth is how deep folders may be nested, as in git (core.maxTreeDepth).
 	maxDepth = 2048
@@ -22,15 +21,15 @@ var (
 	errDepth = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
 )
 
-// treeStats counts what lies below a folder.
+// treeStats counts the entries below a folder.
 type treeStats struct {
 	names   int // Files and folders.
 	modules int // Submodules.
 	depth   int // Levels of folders.
 }
 
-// stats looks at every folder once, wherever it appears. depth is how deep this
-// one lies.
+// stats counts the entries below a folder. It reads a folder once, even if the folder appears in
+// several places. depth is the depth of this folder.
 func (o *objects) stats(folder plumbing.Hash, depth int) (treeStats, error) {
 	if found, ok := o.allStats[folder]; ok {
 		if depth+found.depth > maxDepth {
@@ -70,7 +69,8 @@ func (o *objects) stats(folder plumbing.Hash, depth int) (treeStats, error) {
 
 var errModulesMany = errors.New("there are too many submodules")
 
-// links are the commits of submodules by path, of at most limit.
+// links returns the commits of the submodules by path. It fails if there are more than limit
+// submodules.
 func (o *objects) links(limit int) (map[string]plumbing.Hash, error) {
 	if o.allStats[o.top].modules > limit {
 		return nil, errModulesMany

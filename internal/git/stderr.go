@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	// notesSize is how many bytes of what a server says beside its responses are
-	// kept.
+	// notesSize is how many bytes of a server's stderr are kept.
 	notesSize = 4 << 10
 	// noteSize is how many characters of a line are shown.
 	noteSize = 200
 )
 
-// stderrExcerpt keep the beginning of what a server writes to stderr.
+// stderrExcerpt keeps the beginning of a server's stderr.
 type stderrExcerpt struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -28,7 +27,7 @@ func (n *stderrExcerpt) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// first is the first line that says something.
+// first returns the first line with text, "" if there is none.
 func (n *stderrExcerpt) first() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

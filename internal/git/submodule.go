@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// modulesFile is where a repository says where its submodules are.
+	// modulesFile is the file in which a repository declares its submodules.
 	modulesFile = ".gitmodules"
-	// modulesFileSize is how many bytes it may have.
+	// modulesFileSize is how many bytes this file may have.
 	modulesFileSize = 1 << 20
-	// maxModules is how many submodules one commit may bring, those of submodules
-	// too; maxNesting is how deep they may be in each other.
+	// maxModules is how many submodules one commit may have, submodules of submodules included.
+	// maxNesting is how deep submodules may be nested.
 	maxModules = 500
 	maxNesting = 10
 )
@@ -37,10 +37,10 @@ var (
 	errModuleNoCommit = errors.New("it has no commit")
 )
 
-// FetchWithSubmodules is Fetch with the files of submodules in their places,
-// and those of their submodules. One that .gitmodules does not name is an empty folder. Each is fetched as it was committed, with the
-// credentials for its own URL. An error for one of them is a *SubmoduleError
-// around what Fetch says.
+// FetchWithSubmodules is Fetch with the files of submodules in their folders, and the files of
+// their submodules. A submodule that .gitmodules does not name is an empty folder. Each submodule
+// is fetched at the commit that its repository records, with the credentials for its own URL. An
+// error for a submodule is a *SubmoduleError that wraps the error of Fetch.
 func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
 	at, hash, err := parseCommit(repo, commit)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, h
 	return full, nil
 }
 
-// withModules returns t with its submodules. left is how many more there may be,
-// nesting how deep.
+// withModules returns t with its submodules. left is how many more submodules are allowed,
+// nesting how many more levels of them.
 func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref, left *atomic.Int64, nesting int) (tree, error) {
 	links, err := t.objects.links(maxModules)
 	if err != nil || len(links) == 0 {
@@ -76,7 +76,7 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 	if err != nil {
 		return tree{}, err
 	}
-	// As in Fleet, which reads .gitmodules alone (internal/cmd/cli/gitcloner/submodule).
+	// As in Fleet, which reads only .gitmodules (internal/cmd/cli/gitcloner/submodule).
 	maps.DeleteFunc(links, func(name string, _ plumbing.Hash) bool { return declared[name] == nil })
 	if len(links) == 0 {
 		return t, nil
@@ -113,7 +113,7 @@ func (c *Client) module(ctx context.Context, at location, declared *config.Submo
 		return tree{}, err
 	}
 	branch := Ref{Branch: declared.Branch}
-	if branch.Branch == "." { // The same as that of the repository around it.
+	if branch.Branch == "." { // The branch of the repository around it.
 		branch.Branch = hint.Branch
 	}
 	found, err := c.tree(ctx, own, commit, branch)
@@ -123,12 +123,12 @@ func (c *Client) module(ctx context.Context, at location, declared *config.Submo
 	return c.withModules(ctx, own, found, branch, left, nesting-1)
 }
 
-// submodule is the address that a repository at l gives to a submodule.
+// submodule returns the address of a submodule for which the repository at l declares url.
 func (l location) submodule(url string) (location, error) {
 	if !strings.HasPrefix(url, "./") && !strings.HasPrefix(url, "../") {
 		return parseLocation(url)
 	}
-	// Relative to the repository as to a folder, as in git.
+	// As in git, a relative URL treats the repository as a folder.
 	base := strings.TrimRight(l.path, "/")
 	for rest := strings.TrimRight(url, "/"); rest != ""; {
 		var part string
@@ -161,7 +161,7 @@ func (l location) submodule(url string) (location, error) {
 	return l, nil
 }
 
-// declared are the submodules that .gitmodules names, by path.
+// declared returns the submodules that .gitmodules names, by path.
 func (t tree) declared() (map[string]*config.Submodule, error) {
 	found, err := t.find(modulesFile, false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,7 +24,7 @@ func addModule(t *testing.T, s *gittest.Server, repo, name, address, commit stri
 	return hash
 }
 
-// files are the contents of the regular files of a file system, by path.
+// files returns the contents of the regular files of a file system, by path.
 func files(t *testing.T, of fs.FS) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -196,7 +196,7 @@ func TestUndeclaredSubmodule(t *testing.T) {
 	}
 }
 
-// A repository cannot send readers round and round.
+// Submodules that are nested too deep are an error.
 func TestNestedSubmodules(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true})

@@ -18,17 +18,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// maxLinks is how many symbolic links one path may go through.
+// maxLinks is how many symbolic links are followed for one path.
 const maxLinks = 40
 
-// lfsPointer is how a file begins that represents one in Git LFS; such a file
-// is smaller than 1 KiB (git-lfs, docs/spec.md).
+// lfsPointer is the beginning of a pointer file of Git LFS. Such a file is smaller than 1 KiB
+// (git-lfs, docs/spec.md).
 const (
 	lfsPointer     = "version https://git-lfs.github.com/spec/"
 	lfsPointerSize = 1024
 )
 
-// objects are what was fetched of one commit. They are safe for concurrent use.
+// objects are the fetched objects of one commit. They are safe for concurrent use.
 type objects struct {
 	pack     *pack
 	top      plumbing.Hash
@@ -44,12 +44,11 @@ type entry struct {
 	name string
 	mode fs.FileMode
 	hash plumbing.Hash
-	// commit makes the entry a submodule, whose hash is zero.
+	// commit is set for a submodule, whose hash is zero.
 	commit plumbing.Hash
 }
 
-// newObjects fails with plumbing.ErrObjectNotFound when the pack does not hold
-// the commit.
+// newObjects fails with plumbing.ErrObjectNotFound when the pack does not contain the commit.
 func newObjects(from *pack, commit plumbing.Hash) (*objects, error) {
 	encoded, err := from.object(commit)
 	if err != nil {
@@ -78,7 +77,7 @@ func (o *objects) close() error {
 	return o.pack.close()
 }
 
-// list returns a folder sorted by name.
+// list returns the entries of a folder, sorted by name.
 func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
 	if folder.IsZero() {
 		return nil, nil
@@ -110,7 +109,7 @@ func (o *objects) decode(folder plumbing.Hash) ([]entry, error) {
 	}
 	entries := make([]entry, 0, len(found.Entries))
 	for _, e := range found.Entries {
-		// git makes no such names; who made this commit otherwise gains nothing.
+		// git makes no such names. Those of a crafted commit are skipped.
 		if e.Name == "." || !fs.ValidPath(e.Name) || strings.Contains(e.Name, "/") {
 			continue
 		}
@@ -142,7 +141,7 @@ type tree struct {
 	modules map[string]tree
 }
 
-// resolvedEntry is an entry that was walked to.
+// resolvedEntry is an entry and its place.
 type resolvedEntry struct {
 	entry
 
@@ -195,7 +194,7 @@ var (
 	errLinks     = errors.New("too many levels of symbolic links")
 )
 
-// list returns what is in a folder.
+// list returns the entries of a folder.
 func (p resolvedEntry) list() ([]fs.DirEntry, error) {
 	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
@@ -220,7 +219,7 @@ func (t tree) ReadFile(name string) ([]byte, error) {
 	return found.info(name).read(name)
 }
 
-// Stat describes what name leads to.
+// Stat describes a file or folder; symbolic links are followed.
 func (t tree) Stat(name string) (fs.FileInfo, error) {
 	found, err := t.find(name, true)
 	if err != nil {
@@ -254,8 +253,8 @@ func (t tree) ReadLink(name string) (string, error) {
 	return string(target), nil
 }
 
-// find walks to name, through symbolic links in folders on the way, and through
-// the last one if follow is set.
+// find returns the entry at name. It follows symbolic links on the way to name, and name itself
+// if follow is set.
 func (t tree) find(name string, follow bool) (resolvedEntry, error) {
 	if !fs.ValidPath(name) {
 		return resolvedEntry{}, fs.ErrInvalid
@@ -298,7 +297,8 @@ func (t tree) find(name string, follow bool) (resolvedEntry, error) {
 	return walked[len(walked)-1], nil
 }
 
-// root is the top folder of a tree, under the name it has where it is seen.
+// root returns the top folder of a tree as an entry with a name: "." or the name of the
+// submodule.
 func (t tree) root(name string) resolvedEntry {
 	return resolvedEntry{entry: entry{name: name, mode: fs.ModeDir | 0o555, hash: t.objects.top}, in: t}
 }
@@ -347,7 +347,7 @@ func (i info) String() string     { return fs.FormatDirEntry(i) }
 // Info completes the entry with the size of the file.
 func (i info) Info() (fs.FileInfo, error) { return i.sized(i.base) }
 
-// sized is apart because a size costs a look into the pack.
+// sized adds the size of a file. It is a separate step because it reads the index of the pack.
 func (i info) sized(name string) (fs.FileInfo, error) {
 	if i.IsDir() {
 		return i, nil
@@ -371,7 +371,7 @@ func (i info) read(name string) ([]byte, error) {
 	return content, nil
 }
 
-// file is read whole with its first Read.
+// file reads its whole content with the first Read.
 type file struct {
 	info   info
 	path   string

@@ -15,9 +15,9 @@ const (
 	authorDate  = "1700000000 +0000"
 )
 
-// Commit makes files, path → content, the whole tree of the branch and answers
-// the commit. Repository and branch are made when they do not exist; the first
-// branch of a repository becomes its HEAD.
+// Commit commits files, path → content, as the whole tree of the branch and returns the commit.
+// Repository and branch are made when they do not exist; the first branch of a repository becomes
+// its HEAD.
 func (s *Server) Commit(ctx context.Context, repo, branch, message string, files map[string]string) (string, error) {
 	tree := make(fstest.MapFS, len(files))
 	for name, content := range files {
@@ -36,19 +36,19 @@ func (s *Server) CommitFS(ctx context.Context, repo, branch, message string, fil
 	return commit, nil
 }
 
-// Submodule adds a submodule to a branch that exists and answers the commit. url
-// is what .gitmodules says, "" to say nothing.
+// Submodule adds a submodule to an existing branch and returns the commit. url is the URL in
+// .gitmodules; "" leaves .gitmodules as it is.
 func (s *Server) Submodule(ctx context.Context, repo, branch, name, url, commit string) (string, error) {
 	return s.repositories.addSubmodule(ctx, repo, branch, name, url, commit)
 }
 
-// Git runs git in a repository and answers its output without the surrounding
-// white space, for everything that has no method of its own.
+// Git runs git in a repository and returns its output without the surrounding white space. It is
+// for commands that have no method of their own.
 func (s *Server) Git(ctx context.Context, repo string, args ...string) (string, error) {
 	return s.repositories.run(ctx, repo, nil, args...)
 }
 
-// commitStream is the input of git fast-import for one commit.
+// commitStream returns the input of git fast-import for one commit.
 func commitStream(ref, parent, message string, files fs.FS) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "commit %s\n", ref)

@@ -8,7 +8,7 @@ import (
 
 var errBroken = errors.New("the server breaks off")
 
-// breaking wraps what an answer with a pack is written to.
+// breaking wraps the writer of a response with a pack. The writer fails after BreakAfter bytes.
 func (o Options) breaking(ctx context.Context, to io.Writer) io.Writer {
 	if o.BreakAfter == 0 {
 		return to

@@ -42,7 +42,7 @@ func (a *App) PrivateKey() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(a.key)}))
 }
 
-// APIURL is where a GitHub App asks for tokens.
+// APIURL is where a GitHub App requests tokens.
 func (s *Server) APIURL() string { return s.URL(strings.TrimPrefix(apiPath, "/")) }
 
 // Tokens counts the tokens that were given to the GitHub App.
@@ -52,7 +52,7 @@ func (s *Server) Tokens() int {
 	return len(s.tokens.expires)
 }
 
-// tokens are those handed out so far.
+// tokens are the tokens given so far.
 type tokens struct {
 	mu      sync.Mutex
 	expires map[string]time.Time
@@ -75,7 +75,7 @@ func (t *tokens) valid(token string) bool {
 	return time.Now().Before(t.expires[token])
 }
 
-// serve gives a token to the app when it proves who it is.
+// serve gives a token to a client that proves to be the app.
 func (a *App) serve(w http.ResponseWriter, r *http.Request, given *tokens) {
 	proof, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	_, err := jwt.ParseWithClaims(proof, &jwt.RegisteredClaims{},

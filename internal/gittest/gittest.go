@@ -1,6 +1,5 @@
-// Package gittest runs a git server inside the calling process, over HTTP and
-// SSH, for tests and demonstrations. It needs a git binary on the machine; what
-// it serves can be read by any git client.
+// Package gittest runs a git server inside the calling process, over HTTP and SSH, for tests and
+// demonstrations. It needs a git binary on the machine; any git client can read the repositories.
 package gittest
 
 import (
@@ -19,32 +18,30 @@ import (
 	"time"
 )
 
-// Options say how a Server behaves. The zero value serves to everybody and
-// gives out only what a ref points to.
+// Options configure a Server. The zero value needs no credentials and serves only commits that a
+// ref points to.
 type Options struct {
-	// Username and Password, when one of them is set, are asked from every
-	// HTTP request, and taken over SSH in place of the key.
+	// Username and Password, when one of them is set, are required for every HTTP request. Over
+	// SSH, a Password is accepted in place of the key.
 	Username string
 	Password string
-	// GitHubApp, when set, makes HTTP requests need a token that the server
-	// gives to this app.
+	// GitHubApp, when set, is the app whose token every HTTP request needs.
 	GitHubApp *App
-	// AllowReachableSHA1InWant lets clients ask for any commit that a ref can
-	// reach, as GitHub and GitLab do. Without it they can ask for refs only.
+	// AllowReachableSHA1InWant lets clients request any commit that a ref can reach, as GitHub
+	// and GitLab do. Without it, clients can request refs only.
 	AllowReachableSHA1InWant bool
-	// RequireMultiACK refuses clients that do not ask for the capability
-	// multi_ack over HTTP, as Azure DevOps does.
+	// RequireMultiACK refuses clients that do not request the capability multi_ack over HTTP, as
+	// Azure DevOps does.
 	RequireMultiACK bool
 	// ObjectFormat of new repositories, sha1 if it is empty.
 	ObjectFormat string
-	// BreakAfter, if it is not 0, is after how many bytes of an answer with a
-	// pack the server breaks off; with Stall it keeps the connection and falls
-	// silent.
+	// BreakAfter, if it is not 0, is how many bytes of a response with a pack the server sends
+	// before it breaks off. With Stall, the server keeps the connection and sends nothing more.
 	BreakAfter int
 	Stall      bool
-	// Refusal, when set, is what every request over SSH is refused with.
+	// Refusal, when set, is the text with which the server refuses every request over SSH.
 	Refusal string
-	// Log takes what git says while it serves; nil drops it.
+	// Log receives the messages of git's HTTP backend; nil discards them.
 	Log io.Writer
 }
 
@@ -88,8 +85,8 @@ func Start(dir string, options Options) (*Server, error) {
 	return s, nil
 }
 
-// New is Start for tests: repositories live in a temporary folder, and the
-// server ends with the test.
+// New is Start for tests: the repositories are in a temporary folder, and the server is closed
+// after the test.
 func New(tb testing.TB, options Options) *Server {
 	tb.Helper()
 	s, err := Start(tb.TempDir(), options)
@@ -126,8 +123,7 @@ func listenLocal() (net.Listener, error) {
 	return listener, nil
 }
 
-// Close stops the server and waits for what is under way. The repositories
-// stay.
+// Close stops the server and waits for running requests. The repositories are kept.
 func (s *Server) Close() error {
 	var failures []error
 	if s.http != nil {
@@ -156,15 +152,14 @@ func (s *Server) SSHURL(repo string) string {
 	return (&url.URL{Scheme: "ssh", User: url.User("git"), Host: s.ssh.listener.Addr().String(), Path: "/" + repo}).String()
 }
 
-// Requests counts what clients have asked so far: HTTP requests, refused ones
-// too, and SSH commands.
+// Requests counts the requests of clients so far: HTTP requests, refused ones too, and SSH
+// commands.
 func (s *Server) Requests() int { return int(s.requests.Load()) }
 
-// SetUnavailable makes the server answer every HTTP request with status 503, or
-// ends that.
+// SetUnavailable sets whether the server responds to every HTTP request with status 503.
 func (s *Server) SetUnavailable(unavailable bool) { s.unavailable.Store(unavailable) }
 
-// RefuseSSH has the server refuse every request over SSH with a text.
+// RefuseSSH makes the server refuse every request over SSH with a text.
 func (s *Server) RefuseSSH(text string) { s.ssh.refusal.Store(text) }
 
 // Delete removes a repository; one that does not exist is not an error.

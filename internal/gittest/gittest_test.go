@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// clone lets git itself read from the server and answers the folder.
+// clone lets git itself clone from the server and returns the folder.
 func clone(t *testing.T, address, sshCommand string) (dir string, err error) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "clone")

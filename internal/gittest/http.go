@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// handler speaks git's smart HTTP protocol: git's own CGI program behind basic
-// authentication.
+// handler serves git's smart HTTP protocol: git's own CGI program behind basic authentication.
 func (s *Server) handler() http.Handler {
 	backend := &cgi.Handler{
 		Path:   s.repositories.git,
@@ -45,7 +44,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// servePack answers a request for commits.
+// servePack serves a request for commits.
 func (o Options) servePack(backend http.Handler, w http.ResponseWriter, r *http.Request) {
 	if o.RequireMultiACK {
 		content, err := io.ReadAll(r.Body)
@@ -60,7 +59,7 @@ func (o Options) servePack(backend http.Handler, w http.ResponseWriter, r *http.
 		return
 	}
 	backend.ServeHTTP(&brokenResponse{w, o.breaking(r.Context(), w)}, r)
-	panic(http.ErrAbortHandler) // It cuts the connection.
+	panic(http.ErrAbortHandler) // This closes the connection.
 }
 
 // brokenResponse is a response whose body breaks off.
@@ -79,7 +78,7 @@ func (b *brokenResponse) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// admits says whether a request has the credentials that are asked for.
+// admits reports whether a request has the required credentials.
 func (o Options) admits(r *http.Request, given *tokens) bool {
 	username, password, _ := r.BasicAuth()
 	if o.GitHubApp != nil {

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// repositories are the bare repositories below a folder, and the git that works on them.
+// repositories are the bare repositories below a folder, and the git binary that works on them.
 type repositories struct {
 	dir     string
 	git     string
@@ -55,7 +55,7 @@ func (r *repositories) addSubmodule(ctx context.Context, repo, branch, name, url
 	writeData(b, []byte("add submodule "+name))
 	fmt.Fprintf(b, "from %s^0\nM 160000 %s %s\n", ref, commit, name)
 	if url != "" {
-		// There is none before the first submodule.
+		// .gitmodules does not exist before the first submodule.
 		declared, _ := r.run(ctx, repo, nil, "show", ref+":.gitmodules")
 		fmt.Fprintf(b, "M 100644 inline .gitmodules\n")
 		writeData(b, fmt.Appendf(nil, "%s\n[submodule %q]\n\tpath = %s\n\turl = %s\n", declared, name, name, url))
@@ -66,7 +66,7 @@ func (r *repositories) addSubmodule(ctx context.Context, repo, branch, name, url
 	return r.run(ctx, repo, nil, "rev-parse", ref)
 }
 
-// create makes a bare repository where there is none.
+// create makes a bare repository if it does not exist.
 func (r *repositories) create(ctx context.Context, repo, branch string) error {
 	dir, err := r.folder(repo)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *repositories) folder(repo string) (string, error) {
 	return filepath.Join(r.dir, filepath.FromSlash(name)), nil
 }
 
-// environment is what every git process of the server runs in: no setting of
-// the machine or its user counts, and every commit has the same author.
+// environment returns the environment of every git process of the server. No git setting of the
+// machine or its user applies, and every commit has the same author.
 func (r *repositories) environment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),

@@ -88,7 +88,7 @@ func (s *sshServer) serve() {
 		}
 	}
 	config.AddHostKey(s.keys.host)
-	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // The server's own life, which Close ends.
+	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // The server runs until Close.
 	// Accept fails once the server is closed; that ends every connection.
 	defer stop()
 	for {
@@ -121,7 +121,7 @@ func (s *sshServer) serveConnection(ctx context.Context, conn net.Conn, config *
 	}
 }
 
-// serveSession runs the one command a git client asks for.
+// serveSession runs the one command that a git client requests.
 func (s *sshServer) serveSession(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer func() { _ = channel.Close() }()
 	for request := range requests {
@@ -142,8 +142,7 @@ func (s *sshServer) serveSession(ctx context.Context, channel ssh.Channel, reque
 	}
 }
 
-// uploadPack runs for example "git-upload-pack '/acme/fleet'" and answers its
-// exit code.
+// uploadPack runs for example "git-upload-pack '/acme/fleet'" and returns its exit code.
 func (s *sshServer) uploadPack(ctx context.Context, channel ssh.Channel, command string) uint32 {
 	program, argument, _ := strings.Cut(command, " ")
 	if program != "git-upload-pack" {
@@ -166,8 +165,8 @@ func (s *sshServer) uploadPack(ctx context.Context, channel ssh.Channel, command
 	cmd := exec.CommandContext(ctx, s.repositories.git, "upload-pack", "--strict", dir)
 	cmd.Dir, cmd.Env = s.repositories.dir, s.repositories.environment()
 	cmd.Stdout, cmd.Stderr = s.options.breaking(ctx, channel), channel.Stderr()
-	// Not cmd.Stdin: Run would wait until the client closes its side, which it
-	// does only once it has seen the end of the output.
+	// Not cmd.Stdin: Run would wait until the client closes its side. The client does that only
+	// after it has read the end of the output.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 128

@@ -12,9 +12,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// ExistingObjects finds objects that are there already, reading metadata only. A kind that
-// the cluster does not know has no objects, and one that may not be read is left out:
-// the result is for a warning.
+// ExistingObjects finds the wanted objects that already exist and belong to another owner. It
+// reads metadata only. The result is for a warning: kinds that the cluster does not have or
+// that may not be read are left out.
 func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
 	groups, err := groupsOf(c.connection.getter, wanted)
 	if err != nil {
@@ -33,8 +33,8 @@ func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) (
 	}, apierrors.IsForbidden)
 }
 
-// ownerOf says who has an object, in words and, if it is a release, as release.Key,
-// and whether that is another than the release that wants it.
+// ownerOf returns the owner of an object as text and, if the owner is a release, also as
+// release.Key. other is true if the owner is not the release that wants the object.
 func ownerOf(object metav1.Object, wanted release.Wanted) (owner, of string, other bool) {
 	annotations, labels := object.GetAnnotations(), object.GetLabels()
 	name, namespace := annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace]
@@ -45,7 +45,7 @@ func ownerOf(object metav1.Object, wanted release.Wanted) (owner, of string, oth
 	case name == "":
 		return "no release", "", true
 	case at == own && labels[wellknown.ManagedBy] != wellknown.ManagedByHelm:
-		return fmt.Sprintf("release %s in namespace %s", name, namespace), "", true // Helm does not take the note for its own.
+		return fmt.Sprintf("release %s in namespace %s", name, namespace), "", true // Without the label, Helm does not accept the annotations.
 	case at == wanted.Former, at == own:
 		return "", "", false
 	default:

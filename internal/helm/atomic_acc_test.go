@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// unschedulable is a Deployment that never becomes ready: no node has the label.
+// unschedulable is a Deployment that never becomes ready, because no node has the label.
 const unschedulable = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: never}
@@ -23,7 +23,8 @@ spec:
       containers: [{name: never, image: never}]
 `
 
-// helm.atomic waits for the objects, as in Helm, also where the target does not wait.
+// With helm.atomic, the operation waits for the objects, as in Helm, even if the target does
+// not wait.
 func TestAccAtomicWaitsWithoutWait(t *testing.T) {
 	t.Parallel()
 	within := func(w *release.Write) { w.Timeout = 5 * time.Second }

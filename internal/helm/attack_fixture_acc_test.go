@@ -28,7 +28,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// onCluster is a namespace of a real cluster, for what somebody else writes there.
+// onCluster is a test in a namespace of a real cluster, in which other clients write objects.
 type onCluster struct {
 	*testing.T
 	namespace string
@@ -49,7 +49,7 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 	return o
 }
 
-// newClient is one that has not seen the cluster before.
+// newClient returns a client that has not read the cluster before.
 func (o *onCluster) newClient() *helm.Client {
 	o.Helper()
 	env := testenv.Shared(o.T)
@@ -68,7 +68,7 @@ func (o *onCluster) makeNamespace(name string) {
 	}
 }
 
-// deployment is a release web of some files.
+// deployment returns a deployment of the release web with these files.
 func (o *onCluster) deployment(files map[string]string) target.Deployment {
 	var held []bundle.File
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -99,7 +99,7 @@ func (o *onCluster) write(action release.Action, d target.Deployment, known *rel
 	return o.client.Write(o.Context(), action, d, o.observed(), w)
 }
 
-// install installs files and returns what is known of the release then.
+// install installs files and returns the known data of the release.
 func (o *onCluster) install(files map[string]string) release.Known {
 	o.Helper()
 	written, err := o.write(release.Install, o.deployment(files), nil)
@@ -114,12 +114,12 @@ func (o *onCluster) uninstall(known release.Known) (release.Removed, error) {
 	return o.client.Uninstall(o.Context(), *o.observed(), release.Removal{Timeout: 20 * time.Second, Known: known})
 }
 
-// configMapFile is a file with one.
+// configMapFile returns a file with a config map.
 func configMapFile(namespace, name string) string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, namespace)
 }
 
-// make creates a config map that is not the release's, or says that it is of another.
+// make creates a config map that has no owner, or names another release as its owner.
 func (o *onCluster) make(namespace, name, of string) {
 	o.Helper()
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -132,7 +132,7 @@ func (o *onCluster) make(namespace, name, of string) {
 	}
 }
 
-// left are the config maps in a namespace.
+// left returns the config maps in a namespace.
 func (o *onCluster) left(namespace string) []string {
 	o.Helper()
 	list, err := o.objects.CoreV1().ConfigMaps(namespace).List(o.Context(), metav1.ListOptions{})
@@ -164,7 +164,7 @@ func (o *onCluster) secrets() []string {
 // firstRecord is the name of the first record of the release.
 const firstRecord = "sh.helm.release.v1.web.v1"
 
-// tamper changes what is in the first record of the release, and keeps its labels.
+// tamper changes the content of the first record of the release, and keeps its labels.
 func (o *onCluster) tamper(change func(*helmrelease.Release)) {
 	o.Helper()
 	secrets := o.objects.CoreV1().Secrets(o.namespace)
@@ -199,13 +199,13 @@ func pack(content []byte) []byte {
 	return []byte(base64.StdEncoding.EncodeToString(faulttest.Gzip(string(content), "", 0, "")))
 }
 
-// bomb is a record with so many MiB of manifest.
+// bomb returns a record whose manifest has size MiB.
 func bomb(size int) []byte {
 	zipped := faulttest.Gzip(`{"name":"web","version":1,"info":{},"manifest":"`, strings.Repeat("#", 1<<20), size, `"}`)
 	return []byte(base64.StdEncoding.EncodeToString(zipped))
 }
 
-// hookThat makes a config map of the name ran.
+// hookThat returns a hook that creates a config map with the name ran.
 func (o *onCluster) hookThat(event helmrelease.HookEvent) *helmrelease.Hook {
 	return &helmrelease.Hook{Name: "ran", Kind: "ConfigMap", Path: "h", Manifest: configMapFile(o.namespace, "ran"), Events: []helmrelease.HookEvent{event}}
 }

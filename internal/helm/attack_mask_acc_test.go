@@ -15,12 +15,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// secretFile is a file with a Secret.
+// secretFile returns a file with a Secret.
 func secretFile(annotations, value string) string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {%s}}\nstringData: {password: %s}\n", annotations, value)
 }
 
-// Webhooks refuse objects and quote what is in them. No value of a Secret is in the error.
+// Webhooks refuse objects and quote their content. The error contains no value of a Secret.
 func TestAccAttackEchoedSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = plantedSecret
@@ -126,7 +126,7 @@ func TestAccAttackEchoedSecrets(t *testing.T) {
 
 const plantedSecret = "correct-horse-battery"
 
-// plant adds a value to the live Secret that no manifest has.
+// plant adds a value to the live Secret that is in no manifest.
 func (o *onCluster) plant() {
 	o.Helper()
 	patch := fmt.Sprintf(`{"stringData":{"planted":%q}}`, plantedSecret)

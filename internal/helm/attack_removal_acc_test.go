@@ -19,16 +19,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Whoever may write Secrets in one namespace says by them what a removal deletes and
-// runs. It deletes what is the release's and runs nothing.
+// A user who may write Secrets in one namespace can change what a record makes a removal
+// delete and run. The removal deletes only objects of the release and runs no hook.
 func TestAccAttackRemovalByRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		tamper   func(o *onCluster, r *helmrelease.Release)
 		known    func(*release.Known)
 		want     release.Removed
-		here     []string // Left in the namespace of the release.
-		victims  []string // Left in the other one.
+		here     []string // Remaining objects in the namespace of the release.
+		victims  []string // Remaining objects in the other namespace.
 		isFailed bool
 	}{
 		"the record that is known": {victims: []string{"annotated", "other", "victim"}},
@@ -123,7 +123,7 @@ func TestAccAttackRemovalByRecord(t *testing.T) {
 	}
 }
 
-// An object of the whole cluster is outside of every namespace.
+// A cluster-scoped object is outside of every namespace.
 func TestAccAttackRemovalOfClusterScoped(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "removal-cluster-scoped")
@@ -153,7 +153,7 @@ func TestAccAttackRemovalOfClusterScoped(t *testing.T) {
 	}
 }
 
-// The hooks of the record that is known run, as ever.
+// The hooks of the known record run as usual.
 func TestAccKnownRecordRunsItsHooks(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "known-hooks")
@@ -168,11 +168,12 @@ func TestAccKnownRecordRunsItsHooks(t *testing.T) {
 	}
 }
 
-// An object that takes the place of another between the look at it and its deletion stays.
+// If another object replaces an object between the check and the deletion, the new object
+// stays.
 func TestAccRemovalSparesWhatWasExchanged(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "exchanged")
-	// The hook runs in between, and replaces what has its name.
+	// The hook runs in between and replaces the object of its name.
 	hook := strings.Replace(configMapFile(o.namespace, "one"), "metadata: {", "metadata: {annotations: {helm.sh/hook: pre-delete}, ", 1)
 	known := o.install(map[string]string{"one.yaml": configMapFile(o.namespace, "one"), "hook.yaml": hook, "two.yaml": configMapFile(o.namespace, "two")})
 	removed, err := o.uninstall(known)
@@ -187,15 +188,15 @@ func TestAccRemovalSparesWhatWasExchanged(t *testing.T) {
 	}
 }
 
-// A removal that is tried again finds the record that it knows, though it changes the
-// record's status before it deletes anything.
+// A removal changes the status of the record before it deletes objects. If it is tried again,
+// it still finds the known record.
 func TestAccRemovalKeepsTheContent(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "removal-again")
 	stays := strings.Replace(configMapFile(o.namespace, "one"), "metadata: {", "metadata: {finalizers: [example.com/wait], ", 1)
 	known := o.install(map[string]string{"one.yaml": stays, "two.yaml": configMapFile(o.namespace, "two")})
 	maps := o.objects.CoreV1().ConfigMaps(o.namespace)
-	if err := maps.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil { // It is left out of the manifest.
+	if err := maps.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil { // The removal leaves it out of the manifest.
 		t.Fatal(err)
 	}
 	removal := release.Removal{Timeout: time.Second, Known: known}
@@ -210,8 +211,8 @@ func TestAccRemovalKeepsTheContent(t *testing.T) {
 	}
 }
 
-// A Secret with the labels of a record can have another name. That is no release that is
-// gone.
+// A Secret with the labels of a record can have another name. That does not mean that the
+// release was removed.
 func TestAccAttackMisnamedRecord(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "misnamed")
@@ -234,7 +235,7 @@ func TestAccAttackMisnamedRecord(t *testing.T) {
 	}
 }
 
-// A record that unpacks to gigabytes costs its release and nothing else.
+// A record that unpacks to gigabytes affects only its own release.
 func TestAccAttackRecordBomb(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "bomb")

@@ -20,7 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// An upgrade removes what the revision before had, if that is the release's.
+// An upgrade removes objects of the previous revision only if they belong to the release.
 func TestAccAttackUpgradeByRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -58,7 +58,7 @@ func TestAccAttackUpgradeByRecord(t *testing.T) {
 	}
 }
 
-// A rollback runs the hooks of a stored revision.
+// A rollback runs the hooks of a stored revision only if its record is the known one.
 func TestAccAttackRollbackToRecord(t *testing.T) {
 	t.Parallel()
 	const rejected = "---\napiVersion: v1\nkind: Service\nmetadata: {name: bad}\nspec: {ports: [{port: 99999999}]}\n"
@@ -100,7 +100,7 @@ func TestAccAttackRollbackToRecord(t *testing.T) {
 	}
 }
 
-// A record that is kept is not trusted for that.
+// A record does not become trusted by being kept.
 func TestAccAttackKeptRecord(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "kept-record")
@@ -116,8 +116,8 @@ func TestAccAttackKeptRecord(t *testing.T) {
 	}
 }
 
-// A bundle that holds a release record is not installed, in whatever way it holds it, and
-// nothing of it is.
+// A bundle that contains a release record, in any form, is not installed. None of its objects
+// is created.
 func TestAccAttackBundleWithRecord(t *testing.T) {
 	t.Parallel()
 	const chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
@@ -161,8 +161,8 @@ func TestAccAttackBundleWithRecord(t *testing.T) {
 	}
 }
 
-// Objects that say they are of a release that has no record are taken over if it is known,
-// or somebody agreed to it.
+// Objects can name a release that has no record as their owner. They are adopted only if the
+// release is known or the user agreed to it.
 func TestAccInstallAdoptsNothingUnasked(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -14,12 +14,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// writes is how many objects are written at once.
+// writes is how many objects are written at the same time.
 const writes = 32
 
-// batches cuts a list, which is in Helm's order, into parts whose objects do not need
-// each other: those of one kind, or of kinds that only hold data. An object that a
-// manifest has twice comes twice, one after the other.
+// batches splits a list, which is in Helm's order, into parts. The objects of a part do not
+// depend on each other: they are of one kind, or of kinds that only contain data. An object
+// that is in the list twice is in two parts, so that it is written twice in order.
 func batches(objects kube.ResourceList) []kube.ResourceList {
 	var (
 		parts []kube.ResourceList
@@ -36,8 +36,8 @@ func batches(objects kube.ResourceList) []kube.ResourceList {
 	return parts
 }
 
-// isIndependent says whether an object can be written along with the one before it. A
-// token does not last unless its service account is there.
+// isIndependent reports whether an object can be written together with the one before it. A
+// token does not last unless its service account exists.
 func isIndependent(before, object *resource.Info) bool {
 	if isToken(before) || isToken(object) {
 		return isToken(before) && isToken(object)
@@ -46,7 +46,8 @@ func isIndependent(before, object *resource.Info) bool {
 	return same || holdsData(before) && holdsData(object)
 }
 
-// holdsData knows kinds that do nothing by themselves.
+// holdsData reports whether an object is of a kind that only contains data and does nothing by
+// itself.
 func holdsData(object *resource.Info) bool {
 	kind := object.Mapping.GroupVersionKind
 	return kind.Group == "" && slices.Contains([]string{"ServiceAccount", "Secret", "ConfigMap", "Service"}, kind.Kind)
@@ -61,8 +62,8 @@ func isToken(object *resource.Info) bool {
 	return of == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// each writes objects at once, all of them whatever comes of one, and returns what went
-// wrong in their order.
+// each writes objects in parallel. It writes all of them, also after an error, and returns the
+// errors in the order of the objects.
 func each(objects kube.ResourceList, write func(object *resource.Info) error) []error {
 	var writing errgroup.Group
 	writing.SetLimit(writes)
@@ -73,6 +74,6 @@ func each(objects kube.ResourceList, write func(object *resource.Info) error) []
 			return nil
 		})
 	}
-	_ = writing.Wait() // Each has its own error.
+	_ = writing.Wait() // Each object has its own error.
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }

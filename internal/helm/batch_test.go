@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// What does not need each other is written at once, in Helm's order.
+// Objects that do not depend on each other are written in parallel, in Helm's order.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -64,7 +64,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// infoOf makes an object of "Kind.group/name:token", where group and token can be missing.
+// infoOf returns an object for "Kind.group/name:token", where group and token can be missing.
 func infoOf(text string) *resource.Info {
 	text, isToken := strings.CutSuffix(text, ":token")
 	kind, name, _ := strings.Cut(text, "/")
@@ -76,7 +76,7 @@ func infoOf(text string) *resource.Info {
 	return &resource.Info{Namespace: "ns", Name: name, Object: object, Mapping: &meta.RESTMapping{GroupVersionKind: of}}
 }
 
-// An object that panics while it is written costs itself, and not the process.
+// A panic while one object is written fails only that object and does not end the process.
 func TestEachWritesBesideAPanic(t *testing.T) {
 	t.Parallel()
 	named := func(name string) *resource.Info {

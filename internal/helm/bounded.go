@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// maxUnpacked bounds in bytes what a release record unpacks to. A record is at most
-	// manifest.MaxRecord, and text gets ten to twenty times smaller.
+	// maxUnpacked is the maximum size of an unpacked release record, in bytes. A packed record
+	// is at most manifest.MaxRecord, and text shrinks to a tenth or a twentieth.
 	maxUnpacked = 64 << 20
-	// maxValues bounds the values in its JSON: each takes a hundred times the memory of
-	// its text.
+	// maxValues is the maximum number of values in the JSON of a record. In memory, each value
+	// takes a hundred times the size of its text.
 	maxValues = 1 << 19
 )
 
-// RecordTooLargeError says that a release record contains more than any release needs.
-// It is a *release.CorruptRecordError too.
+// RecordTooLargeError reports a release record that contains more than any release needs. It
+// is also a *release.CorruptRecordError.
 type RecordTooLargeError struct {
-	// Name is that of the Secret.
+	// Name is the name of the Secret.
 	Name string
 }
 
@@ -40,10 +40,10 @@ func (e *RecordTooLargeError) Error() string {
 	return fmt.Sprintf("the release record %s contains more than any release needs; delete that Secret to install the release again", e.Name)
 }
 
-// Unwrap gives what every record is that cannot be read.
+// Unwrap returns the error of a record that cannot be read.
 func (e *RecordTooLargeError) Unwrap() error { return &release.CorruptRecordError{Name: e.Name} }
 
-// unpacker unpacks records: base64 of gzip of JSON (helm.sh/helm/v3,
+// unpacker unpacks records, which are base64 of gzip of JSON (helm.sh/helm/v3,
 // pkg/storage/driver/util.go).
 type unpacker struct {
 	packed   bytes.Reader
@@ -53,20 +53,21 @@ type unpacker struct {
 	chunk    [16 << 10]byte
 }
 
-// unpackers keeps what unpacking needs, some 70 kB and the text of a record, for the next
+// unpackers keeps the buffers of an unpacker for the next record: some 70 kB and the text of a
 // record. A refresh unpacks each record of each cluster.
 //
 //nolint:gochecknoglobals // it only spares allocations
 var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
 
-// open begins to unpack a record.
+// open starts to unpack a record.
 func (u *unpacker) open(packed []byte) error {
 	u.packed.Reset(packed)
 	u.buffered.Reset(base64.NewDecoder(base64.StdEncoding, &u.packed))
 	return u.gzip.Reset(&u.buffered)
 }
 
-// done keeps the unpacker for the next record, without what it has read.
+// done returns the unpacker to the pool for the next record, without the data that it has
+// read.
 func (u *unpacker) done() {
 	u.packed.Reset(nil)
 	u.text.Reset()
@@ -75,7 +76,8 @@ func (u *unpacker) done() {
 
 func newUnpacker() *unpacker { return unpackers.Get().(*unpacker) } //nolint:forcetypeassert // The pool has nothing else.
 
-// checkRecord refuses a record that unpacks to too much. It keeps nothing of it.
+// checkRecord refuses a record that is too large when unpacked. It keeps no data of the
+// record.
 func checkRecord(name string, packed []byte) error {
 	u := newUnpacker()
 	defer u.done()
@@ -83,17 +85,17 @@ func checkRecord(name string, packed []byte) error {
 	return err
 }
 
-// check refuses a record that unpacks to too much, and returns how much it unpacks to. It
-// also writes the text.
+// check refuses a record that is too large when unpacked, and returns its unpacked size. It
+// also writes the unpacked text to text.
 func (u *unpacker) check(name string, packed []byte, text io.Writer) (size int64, err error) {
 	if len(packed) > 2*manifest.MaxRecord { // An API server stores no more.
 		return 0, &RecordTooLargeError{Name: name}
 	}
 	if err := u.open(packed); err != nil {
-		return 0, nil //nolint:nilerr // The decoder says what is wrong with it.
+		return 0, nil //nolint:nilerr // The decoder reports this error.
 	}
 	var counted jsonCounter
-	// What is wrong further on is an error of the decoder.
+	// The decoder reports errors further on in the record.
 	size, _ = io.CopyBuffer(io.MultiWriter(&counted, text), io.LimitReader(&u.gzip, maxUnpacked+1), u.chunk[:])
 	if size > maxUnpacked || counted.values > maxValues {
 		return size, &RecordTooLargeError{Name: name}
@@ -101,27 +103,28 @@ func (u *unpacker) check(name string, packed []byte, text io.Writer) (size int64
 	return size, nil
 }
 
-// firstBytes keeps the first bytes of what is written to it.
+// firstBytes keeps the first bytes that are written to it.
 type firstBytes struct{ *bytes.Buffer }
 
-// Write is that of io.Writer.
+// Write implements io.Writer.
 func (f firstBytes) Write(content []byte) (int, error) {
 	f.Buffer.Write(content[:min(len(content), max(0, keptText-f.Len()))])
 	return len(content), nil
 }
 
 const (
-	// keptText is the size up to which the text of a record is unpacked once. A larger one
-	// is unpacked again while it is decoded, so that it is never in memory as a whole.
+	// keptText is the maximum size of the text of a record that is kept after it was unpacked.
+	// A larger record is unpacked again while it is decoded, so that its whole text is never
+	// in memory.
 	keptText = 256 << 10
-	// large is the size of a record from which on one is read at a time.
+	// large is the size from which on records are read one at a time.
 	large = 4 << 20
 )
 
 //nolint:gochecknoglobals // the memory that it guards is the process's
 var readingLarge sync.Mutex
 
-// checkObjects refuses a record whose objects are too many to be read.
+// checkObjects refuses a record that has too many objects to read.
 func (r record) checkObjects(name string) error {
 	if r.size() > manifest.MaxSize {
 		return &RecordTooLargeError{Name: name}
@@ -129,7 +132,7 @@ func (r record) checkObjects(name string) error {
 	return nil
 }
 
-// jsonCounter counts the values of the JSON that is written to it, at least.
+// jsonCounter counts the values of the JSON that is written to it. The count is a lower bound.
 type jsonCounter struct {
 	values            int
 	isText, isEscaped bool
@@ -137,7 +140,7 @@ type jsonCounter struct {
 
 var errManyValues = errors.New("too many values")
 
-// Write is that of io.Writer. It fails as soon as there are too many values.
+// Write implements io.Writer. It fails as soon as there are too many values.
 func (c *jsonCounter) Write(content []byte) (int, error) {
 	for _, char := range content {
 		switch {
@@ -157,8 +160,9 @@ func (c *jsonCounter) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// boundedSecrets are the Secrets that Helm reads records from. Helm unpacks all that a
-// record contains (pkg/storage/driver/util.go, decodeRelease).
+// boundedSecrets reads the Secrets of release records for Helm and refuses records that are
+// too large. Helm itself unpacks a record without a limit (pkg/storage/driver/util.go,
+// decodeRelease).
 type boundedSecrets struct{ corev1client.SecretInterface }
 
 // Get reads one record.

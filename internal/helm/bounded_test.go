@@ -17,20 +17,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// pack makes a release record of so many copies of a text around which there are others.
+// pack returns a release record with count copies of text, between before and after.
 func pack(before, text string, count int, after string) []byte {
 	return []byte(base64.StdEncoding.EncodeToString(faulttest.Gzip(before, text, count, after)))
 }
 
-// A record costs memory for what it may unpack to and no more.
+// Reading a record never takes more memory than the maximum unpacked size requires.
 func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	mebibyte := strings.Repeat("#", 1<<20)
 	tests := map[string]struct {
 		packed             func() []byte
 		tooLarge, isBroken bool
-		// heavy is what takes minutes under the race detector.
+		// heavy is true for a test that takes minutes under the race detector.
 		heavy bool
-		// most is how much memory its refusal may take, 0 for 1 MiB.
+		// most is how much memory the refusal may take, 0 for 1 MiB.
 		most uint64
 	}{
 		"small":                 {packed: func() []byte { return pack(`{"manifest":"`, "", 0, `"}`) }},
@@ -91,7 +91,7 @@ func FuzzRecord(f *testing.F) {
 		if again := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
 			t.Errorf("content %q, then %q", read.content, again.content)
 		}
-		// What is inside a record, as the decoder of the whole of it gets.
+		// The content of a record, as the decoder of the whole record gets it.
 		read = recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": pack(string(packed), "", 0, "")}})
 		if (read.err == nil) != strings.HasPrefix(read.content, unsaltedContent) {
 			t.Errorf("content %q and error %v", read.content, read.err)
@@ -99,7 +99,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// BenchmarkReadRecord is what it takes to read a record of the usual size.
+// BenchmarkReadRecord measures reading a record of the usual size.
 func BenchmarkReadRecord(b *testing.B) {
 	packed := pack(`{"manifest":"`, `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: some-name\ndata:\n  key: \"value\"\n---\n`, 4,
 		`","chart":{"templates":"`+strings.Repeat("#", 32<<10)+`"}}`)
@@ -112,7 +112,7 @@ func BenchmarkReadRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckRecord is what it takes to count a record of the usual size.
+// BenchmarkCheckRecord measures checkRecord on a record of the usual size.
 func BenchmarkCheckRecord(b *testing.B) {
 	packed := pack(`{"manifest":"`, `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: some-name\ndata:\n  key: \"value\"\n---\n`, 2000, `"}`)
 	for b.Loop() {

@@ -20,23 +20,23 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// discoveredCapabilities is what a cluster answered when it was asked for its capabilities.
+// discoveredCapabilities is what a cluster returned about its capabilities.
 type discoveredCapabilities struct {
 	capabilities *chartutil.Capabilities
-	silent       []string // API versions that did not say which kinds they have
+	silent       []string // API versions that did not return their kinds
 }
 
-// capabilityReader asks a cluster what it can do, once, until something changes that.
+// capabilityReader reads the capabilities of a cluster once, and again only after forget.
 type capabilityReader struct {
 	connection *connection
 
-	// asking is acquired before the cluster is asked. Its response can take a while, and a
-	// caller that waits for another's request can give up.
+	// asking is acquired before the request to the cluster. The response can take a while, and
+	// a caller that waits for the request of another caller can give up.
 	asking *semaphore.Weighted
 
 	mu    sync.Mutex
 	known *discoveredCapabilities
-	// forgotten counts how often known was.
+	// forgotten counts the calls of forget.
 	forgotten int
 }
 
@@ -44,7 +44,7 @@ func newCapabilityReader(connection *connection) *capabilityReader {
 	return &capabilityReader{connection: connection, asking: semaphore.NewWeighted(1)}
 }
 
-// discovered is one response of discovery.
+// discovered is a response of the discovery API.
 type discovered struct {
 	discovery.ServerResourcesInterface
 
@@ -57,7 +57,8 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 	return d.groups, d.resources, d.err
 }
 
-// read asks the cluster once.
+// read returns the capabilities, and requests them from the cluster only if they are not
+// known.
 func (c *capabilityReader) read(ctx context.Context) (*discoveredCapabilities, error) {
 	if err := c.asking.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("waiting for the capabilities of the cluster: %w", err)
@@ -75,7 +76,7 @@ func (c *capabilityReader) read(ctx context.Context) (*discoveredCapabilities, e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.forgotten == forgotten { // Else it can be from before what changed it.
+	if c.forgotten == forgotten { // Otherwise known can be older than the change that called forget.
 		c.known = known
 	}
 	return known, nil
@@ -103,14 +104,14 @@ func (c *capabilityReader) ask(ctx context.Context) (*discoveredCapabilities, er
 	if err := asking.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the version of the API server: %w", err)
 	}
-	if err := ctx.Err(); err != nil { // A group that was cut off looks like one that is silent.
+	if err := ctx.Err(); err != nil { // An API group whose request was cancelled looks like one that does not respond.
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
 	}
 	apis, err := action.GetVersionSet(found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
 	}
-	slices.Sort(apis) // Charts can show them, and Helm gives them in no order.
+	slices.Sort(apis) // Charts can print the list, and Helm returns it in random order.
 	known := &discoveredCapabilities{capabilities: &chartutil.Capabilities{
 		APIVersions: apis,
 		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
@@ -124,7 +125,7 @@ func (c *capabilityReader) ask(ctx context.Context) (*discoveredCapabilities, er
 	return known, nil
 }
 
-// Capabilities are what charts see as .Capabilities on this cluster.
+// Capabilities returns what charts see as .Capabilities on this cluster.
 func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
 	known, err := c.capabilities.read(ctx)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) 
 	}, nil
 }
 
-// lost names API versions that were there before and are not any more.
+// lost returns the API versions that existed before and no longer exist.
 func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
 	var names []string
 	for _, api := range before.APIs {
@@ -149,8 +150,8 @@ func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
 	return names
 }
 
-// forget makes the next operation read them again, after an
-// operation that may have brought new kinds.
+// forget makes the next operation read the capabilities again. It is called after an operation
+// that may have added kinds.
 func (c *capabilityReader) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,10 +159,11 @@ func (c *capabilityReader) forget() {
 	c.forgotten++
 }
 
-// forgetKinds makes the next operation ask the cluster again.
+// forgetKinds makes the next operation read the kinds and the capabilities of the cluster
+// again.
 func (c *capabilityReader) forgetKinds() {
-	// First the mapper, as it forgets discovery, which capabilities are read from.
-	if mapper, err := c.connection.getter.ToRESTMapper(); err == nil { // The next operation fails with it.
+	// The mapper is first: its reset also drops discovery, from which capabilities are read.
+	if mapper, err := c.connection.getter.ToRESTMapper(); err == nil { // The next operation fails with the same error.
 		meta.MaybeResetRESTMapper(mapper)
 	}
 	c.forget()

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A question that is given up leaves nothing behind: the next one learns of the group
-// that had not answered yet. A server of before 1.26 is asked for each group.
+// A request that is cancelled leaves no result behind. The next request finds the API group
+// that had not responded yet. Servers before 1.26 get one request for each group.
 func TestCapabilitiesOfAQuestionThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	ctx, giveUp := context.WithCancel(t.Context())

@@ -12,8 +12,8 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// connection makes clients of one cluster for one identity. It is safe for concurrent use,
-// and making one dials nothing.
+// connection makes clients of one cluster for one identity. It is safe for concurrent use.
+// Making a connection sends no request.
 type connection struct {
 	getter genericclioptions.RESTClientGetter
 
@@ -25,7 +25,7 @@ func newConnection(getter genericclioptions.RESTClientGetter) *connection {
 	return &connection{getter: getter, factory: cmdutil.NewFactory(getter)}
 }
 
-// clientset makes a client of the typed API.
+// clientset returns a client of the typed API.
 func (c *connection) clientset() (kubernetes.Interface, error) {
 	clientset, err := c.sharedFactory().KubernetesClientSet()
 	if err != nil {
@@ -34,14 +34,15 @@ func (c *connection) clientset() (kubernetes.Interface, error) {
 	return clientset, nil
 }
 
-// sharedFactory is that of all operations. One that keeps a failure is exchanged by renew.
+// sharedFactory returns the factory of all operations. renew replaces a factory that has
+// stored an error.
 func (c *connection) sharedFactory() kube.Factory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.factory
 }
 
-// renew creates the factory of this and of later operations again.
+// renew creates a new factory for this operation and for later ones.
 func (c *connection) renew(noted recordingGetter) recordingFactory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +50,7 @@ func (c *connection) renew(noted recordingGetter) recordingFactory {
 	return recordingFactory{Factory: c.factory, getter: noted}
 }
 
-// secrets reads and changes the metadata of Secrets.
+// secrets returns a client that reads and changes the metadata of Secrets.
 func (c *connection) secrets(namespace string) (metadata.ResourceInterface, error) {
 	config, err := c.getter.ToRESTConfig()
 	if err != nil {
@@ -62,8 +63,8 @@ func (c *connection) secrets(namespace string) (metadata.ResourceInterface, erro
 	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace), nil
 }
 
-// discover reads the kinds of the cluster ahead of their use, unless that was done.
-// An error is returned again at their use.
+// discover reads the kinds of the cluster before they are needed, unless they were read
+// already. It ignores an error, which occurs again when the kinds are needed.
 func (c *connection) discover() {
 	if client, err := c.getter.ToDiscoveryClient(); err == nil {
 		_, _ = client.ServerGroups()

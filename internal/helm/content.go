@@ -13,29 +13,30 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-// Each content digest begins with its version. Digests of two versions never match, so
-// that a record is read again and not trusted by mistake.
+// Each content digest begins with its version. Digests of two versions never match, so that
+// the record is read again and is not trusted by mistake.
 const (
-	// unsaltedContent is the version of records without a salt: those of Helm, and those
-	// of earlier versions of this provider.
+	// unsaltedContent is the version for records without a salt: those of Helm and those of
+	// earlier versions of this provider.
 	unsaltedContent = "1:"
 	saltedContent   = "2:"
 )
 
-// record is what is read of a release record.
+// record contains the parts of a release record that are read.
 type record struct {
-	// Salt is the key of the content digest, "" if the record has none. It is in a
-	// label of the record and never in state: the manifest may contain secrets, and
-	// somebody who reads the state must not be able to test guesses of them.
+	// Salt is the key of the content digest, "" if the record has none. It is stored in a
+	// label of the record and never in the state. The manifest may contain secrets, and a
+	// person who reads the state must not be able to test guesses of them.
 	Salt string `json:"-"`
-	// Values are those that the release was rendered with. The digest does not cover them.
+	// Values are the values that the release was rendered with. The digest does not cover
+	// them.
 	Values   json.RawMessage `json:"config"`
 	Manifest string          `json:"manifest"`
 	Hooks    []recordHook    `json:"hooks"`
 	Chart    recordChart     `json:"chart"`
 }
 
-// recordHook is everything of a hook but when it ran last.
+// recordHook contains all fields of a hook except the time of its last run.
 type recordHook struct {
 	Name           string   `json:"name"`
 	Kind           string   `json:"kind"`
@@ -53,10 +54,10 @@ type recordChart struct {
 	} `json:"metadata"`
 }
 
-// recordOf is what would be read of a release once it is stored.
+// recordOf returns the record that a release has after it is stored.
 func recordOf(stored *helmrelease.Release) record {
 	made := record{Salt: stored.Labels[labelSalt], Manifest: stored.Manifest}
-	made.Values, _ = json.Marshal(stored.Config) // Helm stores it in this way, or not at all.
+	made.Values, _ = json.Marshal(stored.Config) // Helm stores the values in the same way, or fails.
 	if stored.Chart != nil && stored.Chart.Metadata != nil {
 		made.Chart.Metadata.Name, made.Chart.Metadata.Version = stored.Chart.Metadata.Name, stored.Chart.Metadata.Version
 	}
@@ -80,8 +81,9 @@ func texts[T ~string](values []T) []string {
 	return made
 }
 
-// content is a digest of everything in a record that acts: the manifest and the hooks, in
-// their order. When a hook ran last is not covered, as every run changes it.
+// content returns a digest of the parts of a record that take effect: the manifest and the
+// hooks, in their order. It does not cover when a hook ran last, because every run changes
+// that.
 func (r record) content() string {
 	version, d := saltedContent, contentDigest{hmac.New(sha256.New, []byte(r.Salt))}
 	if r.Salt == "" {
@@ -102,7 +104,7 @@ func (r record) content() string {
 	return version + hex.EncodeToString(d.Sum(nil)[:length])
 }
 
-// policies are the delete policies of a hook. Helm writes its default into the record when
+// policies returns the delete policies of a hook. Helm writes its default into the record when
 // the hook runs (pkg/action/hooks.go, execHook).
 func (h recordHook) policies() []string {
 	if len(h.DeletePolicies) == 0 {
@@ -111,7 +113,8 @@ func (h recordHook) policies() []string {
 	return h.DeletePolicies
 }
 
-// contentDigest adds values with their lengths, so that none can be moved into another.
+// contentDigest adds values with their lengths, so that text cannot move from one value to the
+// next.
 type contentDigest struct{ hash.Hash }
 
 func (d contentDigest) number(n int) { _, _ = fmt.Fprintf(d, "%d;", n) }

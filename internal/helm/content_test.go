@@ -26,7 +26,7 @@ func released(change ...func(*helmrelease.Release)) *helmrelease.Release {
 	return made
 }
 
-// What stands in states must never change but with its version.
+// A content digest that is stored in states must never change without a new version.
 func TestContentGolden(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -51,8 +51,9 @@ func salted(salt string) func(*helmrelease.Release) {
 	return func(r *helmrelease.Release) { r.Labels = map[string]string{labelSalt: salt} }
 }
 
-// Somebody who knows the manifest but for a secret cannot test guesses of it against the
-// digest, and a record that lost its salt or got another is not the one of the state.
+// A person who knows the whole manifest except a secret cannot test guesses of the secret
+// against the digest. A record without its salt or with another salt is not the record in the
+// state.
 func TestContentDependsOnSalt(t *testing.T) {
 	t.Parallel()
 	contents := map[string]string{}
@@ -65,8 +66,8 @@ func TestContentDependsOnSalt(t *testing.T) {
 	}
 }
 
-// What is read of a record has the content that it had when it was written, whatever Helm
-// does to it meanwhile, and nothing else has.
+// A record that was read has the same content digest as when it was written, also after Helm
+// changed other parts of it. A record with other content has another digest.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	hook := func(n int, change func(*helmrelease.Hook)) func(*helmrelease.Release) {
@@ -116,7 +117,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// JSON stores bytes that are no text as something else.
+// JSON stores bytes that are not valid text as other bytes.
 func TestContentOfWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	for name, manifest := range map[string]string{"one": "a\xffb", "several": "a\xff\xfe\xfdb", "cut": "a\xe2\x82", "the replacement itself": "a\uFFFDb"} {

@@ -20,13 +20,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// crdInstaller is a post-renderer that makes custom resource definitions ahead of the
-// resources of their kinds. Helm wants to know all kinds of a manifest before it
-// makes the first object, so that a definition and a resource of its kind could
-// not come side by side. What is made here carries the release's name, and Helm
-// takes it from there.
+// crdInstaller is a post-renderer that creates custom resource definitions before the
+// resources of their kinds. Helm needs all kinds of a manifest before it creates the first
+// object. So a manifest could not contain both a definition and a resource of its kind. The
+// definitions that are created here name the release as owner, and Helm adopts them.
 type crdInstaller struct {
-	//nolint:containedctx // a post-renderer is handed none; it lives for one operation
+	//nolint:containedctx // a post-renderer is handed none; it exists for one operation
 	ctx          context.Context
 	capabilities *capabilityReader
 	op           *operation
@@ -56,8 +55,8 @@ func (r crdInstaller) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return rendered, r.install(needed)
 }
 
-// neededNow are the definitions among objects whose kinds other objects have and
-// the cluster does not know.
+// neededNow returns the definitions whose kinds are used by other objects and are missing on
+// the cluster.
 func (r crdInstaller) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
@@ -86,7 +85,7 @@ func (r crdInstaller) neededNow(objects []*unstructured.Unstructured) ([]*unstru
 	return needed, nil
 }
 
-// definedKind is the kind that a definition defines.
+// definedKind returns the kind that a definition defines.
 func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 	text := func(path ...string) string {
 		found, _, err := unstructured.NestedString(definition.Object, path...)

@@ -13,18 +13,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Inspect says of releases what their objects are like on the cluster.
+// Inspect reports the condition of the objects of releases on the cluster.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	return c.inspector.inspect(ctx, releases)
 }
 
-// Await returns when the objects of a release are ready, or ctx ends, and reports what is
-// missing or not ready then. A cluster that does not respond is asked until ctx ends.
+// Await returns when the objects of a release are ready or ctx ends. It reports the objects
+// that are missing or not ready then. If a cluster does not respond, Await tries again until
+// ctx ends.
 func (c *Client) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
 	return c.inspector.await(ctx, of)
 }
 
-// inspector looks at the objects that the records of releases name.
+// inspector reads the objects that release records list.
 type inspector struct {
 	connection   *connection
 	objects      Objects
@@ -38,7 +39,8 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 		observed[i] = releases[i].Observed
 	}
 	var discovering sync.WaitGroup
-	// What it cannot read now is read when it is needed, and an error shows there.
+	// Errors are ignored here: the kinds are read again when they are needed, and the error
+	// occurs there.
 	discovering.Go(status.RecoveringTo(func(error) {}, "reading the kinds of the cluster", n.connection.discover))
 	read, err := n.contents.read(ctx, observed)
 	discovering.Wait()
@@ -90,7 +92,7 @@ func (n *inspector) awaitOnce(ctx context.Context, of release.Inspection) (relea
 	finding, err := n.objects.Await(ctx, of, read[0].objects)
 	finding.Content = read[0].content
 	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
-		n.capabilities.forgetKinds() // Nobody waited for them when they were written.
+		n.capabilities.forgetKinds() // The operation that wrote the definitions did not wait for their kinds.
 	}
 	return finding, err
 }

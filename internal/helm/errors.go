@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// UntrustedRecordError says that a release record is not the one that Terraform's state
-// knows, so that it was not rolled back to and none of its hooks ran.
+// UntrustedRecordError reports that a release record is not the one that Terraform's state
+// recorded. No rollback to the record was done, and none of its hooks ran.
 type UntrustedRecordError struct {
-	// Name is that of the Secret.
+	// Name is the name of the Secret.
 	Name string
 }
 
@@ -16,13 +16,13 @@ func (e *UntrustedRecordError) Error() string {
 	return fmt.Sprintf("the release record %s is not the one that this provider last wrote or verified, so its content is not used", e.Name)
 }
 
-// ExistingObjectsError says that objects of a new release are there already. They name the
-// release as theirs, and its record is gone.
+// ExistingObjectsError reports that objects of a new release already exist. They name the
+// release as their owner, and its record no longer exists.
 type ExistingObjectsError struct {
 	Release, Namespace string
-	// Objects are such as "Deployment web/nginx".
+	// Objects are titles such as "Deployment web/nginx".
 	Objects []string
-	// Foreign reports that they belong to other releases or to none.
+	// Foreign is true if the objects belong to other releases or to none.
 	Foreign bool
 }
 
@@ -40,8 +40,8 @@ func (e *ExistingObjectsError) Error() string {
 		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
 }
 
-// LostAPIsError says that an operation failed on a cluster that cannot do any more what
-// its release was rendered for.
+// LostAPIsError reports that an operation failed on a cluster that no longer serves APIs for
+// which its release was rendered.
 type LostAPIsError struct {
 	APIs []string
 	Err  error
@@ -56,5 +56,5 @@ func (e *LostAPIsError) Error() string {
 	return fmt.Sprintf("%v (since the plan, the cluster no longer serves %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LostAPIsError) Unwrap() error { return e.Err }

@@ -13,13 +13,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// refuseExisting returns an *ExistingObjectsError if objects of a release are there already
-// that it must not adopt. Helm adopts those that name the release as theirs
-// (pkg/action/validate.go, existingResourceConflict): right if the release is known and its
-// record was lost, and an adoption that nobody agreed to if it is not, as leftovers says.
-// It refuses all others, unless it may take ownership, as for a release that moves:
-// then only those of the former releases are adopted, and those that move to it. It is asked after Helm has looked,
-// and before anything of the release is written.
+// refuseExisting returns an *ExistingObjectsError if objects of a release already exist and
+// the release must not adopt them. Helm adopts objects that name the release as their owner
+// (pkg/action/validate.go, existingResourceConflict). That is right if the release is known
+// and its record was lost. If leftovers is set, the release is not known, and the user did not
+// agree to an adoption. Helm refuses all other objects, unless it may take ownership, as for a
+// release that moves. Then only objects of the former releases and objects that move to this
+// release are adopted. refuseExisting is called after Helm's own check and before any object
+// of the release is written.
 func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	var own, foreign []string
 	for _, info := range k.expected {
@@ -49,15 +50,15 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	return nil
 }
 
-// movesTo says whether an object moves to a release from its owner, or from another one
-// and an earlier try has written it already.
+// movesTo reports whether an object moves to a release. Its owner is one of the former
+// releases, or already the new one if an earlier try has written the object.
 func movesTo(w release.Write, to string, info *resource.Info, owner string) bool {
 	from, moves := w.Taken[renderedKey(to, info)]
 	return moves && (slices.Contains(from, owner) || owner == to)
 }
 
-// renderedKey is the key of an object as a rendering of a release names it, which does not
-// know which custom resources have no namespace.
+// renderedKey is the key of an object in the rendering of a release. A rendering does not show
+// which custom resources have no namespace.
 func renderedKey(of string, info *resource.Info) string {
 	namespace, _, _ := strings.Cut(of, "/")
 	object, ok := info.Object.(*unstructured.Unstructured)
@@ -73,7 +74,7 @@ func existingObjects(of string, objects []string, foreign bool) *ExistingObjects
 	return &ExistingObjectsError{Release: name, Namespace: namespace, Objects: slices.Compact(objects), Foreign: foreign}
 }
 
-// titleOf is such as "Deployment web/nginx".
+// titleOf returns a title such as "Deployment web/nginx".
 func titleOf(info *resource.Info) string {
 	object := info.Name
 	if info.Namespaced() {
@@ -82,12 +83,12 @@ func titleOf(info *resource.Info) string {
 	return info.Mapping.GroupVersionKind.Kind + " " + object
 }
 
-// staysForNext says whether an object was left for the next release of the same name.
+// staysForNext reports whether an object was kept for the next release of the same name.
 func staysForNext(info *resource.Info, live metav1.Object) bool {
-	// A definition stays as all resources of its kind would go with it, and those of this
-	// very release are made before it is stored, see definer.
+	// A definition stays, because its deletion would also delete all resources of its kind.
+	// This release creates its own definitions before its record is stored, see crdInstaller.
 	if info.Mapping.GroupVersionKind.Kind == manifest.CRDKind {
 		return true
 	}
-	return isKept(live) // It asks for that itself.
+	return isKept(live) // The object has an annotation that keeps it.
 }

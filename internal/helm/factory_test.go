@@ -7,8 +7,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// A factory that keeps a failure is exchanged while other operations make clients of it.
-// The race detector finds who reads it without the lock.
+// A factory that has stored an error is replaced while other operations make clients of it.
+// The race detector finds access without the lock.
 func TestFactoryIsExchangedBesideOthers(t *testing.T) {
 	t.Parallel()
 	connection, err := kube.New(kube.Connection{Host: "https://127.0.0.1:1", Token: "token"}, nil)

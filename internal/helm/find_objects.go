@@ -22,10 +22,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// lookups is how many requests of one look are under way.
+// lookups is how many requests of one call run in parallel.
 const lookups = 8
 
-// place of objects that one request can return.
+// group is a resource and a namespace whose objects one list request can return.
 type group struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -36,7 +36,7 @@ type member struct {
 	object diff.Object
 }
 
-// groupsOf groups what one list can return.
+// groupsOf groups objects so that one list request can return each group.
 func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[group][]member, error) {
 	mapper, err := getter.ToRESTMapper()
 	if err != nil {
@@ -46,7 +46,7 @@ func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[grou
 	for _, of := range wanted {
 		for _, object := range of.Objects {
 			if strings.HasSuffix(object.Name, manifest.GeneratedName) {
-				continue // The cluster will give it a name that is free.
+				continue // The cluster will generate a free name.
 			}
 			mapping, err := mapper.RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
 			if meta.IsNoMatchError(err) {
@@ -65,8 +65,8 @@ func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[grou
 	return groups, nil
 }
 
-// eachThere calls do with every member that is there, with several at once. Kinds whose
-// error is passed over count as if none of theirs were.
+// eachThere calls do for every member that exists, for several groups in parallel. If passOver
+// returns true for the error of a kind, the objects of the kind count as missing.
 func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -82,7 +82,7 @@ func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[g
 		looking.Go(status.Recovering("looking for objects", func() error {
 			objects := client.Resource(at.resource).Namespace(at.namespace)
 			there, err := existing(ctx, objects, members)
-			if apierrors.IsForbidden(err) && !passOver(err) { // Who may not list may read single ones.
+			if apierrors.IsForbidden(err) && !passOver(err) { // A user who may not list may still get single objects.
 				there, err = existingByName(ctx, objects, namesOf(members))
 			}
 			if err != nil && passOver(err) {
@@ -102,11 +102,11 @@ func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[g
 	return looking.Wait()
 }
 
-// errFound ends a list that has answered everything.
+// errFound stops a list when all wanted objects are found.
 var errFound = errors.New("all found")
 
-// existing reads the members of a group that are there, by name: a few one by one,
-// more of them with a list.
+// existing reads the members of a group that exist, by name. It gets a few one by one, and
+// lists for more.
 func existing(ctx context.Context, client metadata.ResourceInterface, members []member) (map[string]metav1.Object, error) {
 	const few = 2
 	wanted := namesOf(members)

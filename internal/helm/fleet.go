@@ -11,9 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Origin says who made a release whose record carries no mark of this provider:
-// Fleet's agent, with its name for the deployment, or Helm. fleet says that it is the
-// former.
+// Origin returns who created a release whose record has no mark of this provider: Fleet's
+// agent, with its name for the deployment, or Helm. fleet is true for Fleet's agent.
 func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin string, fleet bool, err error) {
 	op, err := c.operations.begin(ctx, observed.Namespace)
 	if err != nil {
@@ -31,8 +30,8 @@ func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin 
 	return "Helm", false, nil
 }
 
-// FleetAgent finds an agent of Fleet that runs on the cluster, "" if none does. It is
-// a Deployment or, in some versions, a StatefulSet.
+// FleetAgent returns the agent of Fleet that runs on the cluster, "" if none runs. The agent
+// is a Deployment or, in some versions, a StatefulSet.
 func (c *Client) FleetAgent(ctx context.Context) (string, error) {
 	clientset, err := c.connection.clientset()
 	if err != nil {

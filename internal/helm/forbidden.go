@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
-// refuseBuiltRecords is refuseRecords for objects as they are sent to an API server. It
-// goes by the kinds that the server has: a manifest can leave the API version out.
+// refuseBuiltRecords is manifest.RefuseRecords for objects as they are sent to an API server.
+// It uses the kinds that the server has: a manifest can leave out the API version.
 func refuseBuiltRecords(objects []*resource.Info) error {
 	for _, info := range objects {
 		kind := info.Mapping.GroupVersionKind
@@ -26,7 +26,7 @@ func refuseBuiltRecords(objects []*resource.Info) error {
 	return nil
 }
 
-// refuseRecordHooks looks at the hooks of a release.
+// refuseRecordHooks returns an error if a hook of a release contains a release record.
 func refuseRecordHooks(hooks []*helmrelease.Hook, namespace string) error {
 	for _, hook := range hooks {
 		objects, err := manifest.Parse([]byte(hook.Manifest))

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What an API server answers to a deletion tells whether the object is gone, or will be.
+// The response of an API server to a deletion shows whether the object no longer exists or
+// will be deleted later.
 func TestIsGone(t *testing.T) {
 	t.Parallel()
 	service := schema.GroupVersionKind{Version: "v1", Kind: "Service"}

@@ -16,9 +16,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// fieldManager is the name under which Helm's writes are in managedFields. By
-// default Helm takes the name of the program, which contains its version and would
-// make each release of the provider a new owner of every field.
+// fieldManager is the name of Helm's writes in managedFields. By default Helm uses the name of
+// the program, which contains its version. Then each version of the provider would become a
+// new owner of every field.
 const fieldManager = "terraform-provider-fleet"
 
 //nolint:gochecknoglobals // guards Helm's own global, which must not be written twice while others read it
@@ -32,10 +32,10 @@ type Objects interface {
 
 // Reader reads objects.
 type Reader interface {
-	// Live reads objects and returns those that exist and those that do not. What
-	// could not be read is in neither.
+	// Live reads objects and returns those that exist and those that do not. An object that
+	// could not be read is in neither result.
 	Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
-	// Existing is like Live and reads metadata only.
+	// Existing is like Live, but reads metadata only.
 	Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
 	// Inspect compares live objects with those of releases, and returns a finding for
 	// each release in their order.
@@ -46,12 +46,13 @@ type Reader interface {
 type Waiter interface {
 	// WaitReady returns when all objects that count are ready.
 	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
-	// Ready looks once and fails with what WaitReady would fail with now.
+	// Ready checks the objects once and returns the error that WaitReady would return now.
 	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
-	// WaitGone returns when none of the objects is there any more.
+	// WaitGone returns when none of the objects exists any more.
 	WaitGone(ctx context.Context, objects []*resource.Info) error
-	// Await waits until the objects of a release are ready or ctx ends, and reports what
-	// is missing or not ready then. It can return earlier with the like.
+	// Await waits until the objects of a release are ready or ctx ends. It reports the objects
+	// that are missing or not ready then. It can also return earlier with objects that are not
+	// ready.
 	Await(ctx context.Context, of release.Inspection, objects []*unstructured.Unstructured) (release.Finding, error)
 }
 
@@ -71,22 +72,23 @@ type Client struct {
 	uninstaller  *uninstaller
 }
 
-// clusterWide is what the clients of all identities of a cluster have in common.
+// clusterWide contains what the clients of all identities of a cluster share.
 type clusterWide struct {
 	charts *render.Charts
 	cache  *RecordCache
-	// masker hides what the provider knows.
+	// masker hides the secret values that the provider has.
 	masker *diff.Masker
 	inUse  *namespaces
 }
 
-// New makes a client of a cluster's connection. It dials nothing. Errors of its operations have
-// no value that masker hides, and none of a Secret that an operation writes or reads.
+// New makes a client of a cluster's connection. It sends no request. Errors of its operations
+// contain no value that masker hides, and no value of a Secret that an operation writes or
+// reads.
 func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker) *Client {
 	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}})
 }
 
-// As makes a client of the same cluster by another identity.
+// As makes a client of the same cluster for another identity.
 func (c *Client) As(getter genericclioptions.RESTClientGetter, objects Objects) *Client {
 	return newClient(getter, objects, c.shared)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// A hook runs after a wait, in which others took the place: it is not begun before there
-// is one again.
+// A hook runs after a wait, during which other operations took the slot. It does not start
+// before a slot is free again.
 func TestHookTakesItsPlaceAgain(t *testing.T) {
 	t.Parallel()
 	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}

@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// install makes the first revision of a release.
+// install creates the first revision of a release.
 func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
 	loaded, err := x.chart(ctx, op, d, 1, false)
 	if err != nil {
@@ -72,16 +72,16 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	return op.written(ctx, d, w, made)
 }
 
-// isRejected says whether an API server refused an object for what it is, so
-// that trying again without a change is of no use.
+// isRejected reports whether an API server refused an object because of its content. Another
+// try without a change would also fail.
 func isRejected(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
-// undo removes what an install has made before it failed, and its record. Objects
-// that were there before stay, whatever their owner: an install can take over
-// those of a release whose record was lost, or of one that it moves from.
+// undo removes what a failed install has created, and its record. Objects that existed before
+// stay, with any owner. An install can adopt objects of a release whose record was lost, or of
+// a release that it moves from.
 func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := op.removeMade(ctx, w.Timeout); err != nil {

@@ -22,63 +22,64 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// kubeClient is Helm's own client with waiting replaced: Helm's knows built-in
-// kinds only, looks every two seconds and cannot be cancelled.
+// kubeClient is Helm's own client with its waiting replaced. Helm's waiting supports built-in
+// kinds only, polls every two seconds and cannot be cancelled.
 type kubeClient struct {
 	*kube.Client
-	//nolint:containedctx // Helm's interface hands no context to Wait; the client lives for one operation
+	//nolint:containedctx // Helm's interface hands no context to Wait; the client exists for one operation
 	ctx      context.Context
 	objects  Objects
 	requests *requestErrors
 	ahead    *responseCache
-	// release is the one that is written, as release.Key, and within the namespace that
-	// nothing is deleted outside of, "" for any.
+	// release is the release that is written, as release.Key. within is the only namespace in
+	// which objects may be deleted, "" for any.
 	release, within string
-	// spare are objects, by Object.Key, that are not deleted although the release no longer
-	// has them: another one takes them over.
+	// spare are objects, by Object.Key, that another release takes over. They are not deleted
+	// although this release no longer has them.
 	spare map[string]string
-	// uids distinguish the objects to delete from others that replace them.
+	// uids are the UIDs of the objects to delete. Other objects of the same names are not
+	// deleted.
 	uids map[objectID]types.UID
-	// exchanged are those that others took the place of.
+	// exchanged are objects that were replaced by others of the same names.
 	exchanged kube.ResourceList
-	// ignore are conditions that say nothing about the readiness of objects.
+	// ignore are conditions that do not count for the readiness of objects.
 	ignore []map[string]string
-	// rest is called when nothing is left but to wait, and resume when there is more to do
-	// after all.
+	// rest is called when only waiting is left to do. resume is called when there is more work
+	// after a wait.
 	rest   func() bool
 	resume func() error
 	// pending is called during a wait, see release.Listener.
 	pending func(first release.Unready, objects int)
-	// validated says that the API server checks fields itself.
+	// validated is true if the API server validates fields itself.
 	validated bool
-	// renew makes another factory, in place of one that keeps a failure.
+	// renew makes another factory in place of one that has stored an error.
 	renew func() kube.Factory
-	// waitErr is what the last wait failed with. Helm keeps only its text.
+	// waitErr is the error of the last wait. Helm keeps only its text.
 	waitErr error
-	// created are the objects that this operation has made, in their order: what
-	// was there before is not among them, nor are hooks and namespaces.
+	// created are the objects that this operation has created, in their order. Objects that
+	// existed before, hooks and namespaces are not among them.
 	created kube.ResourceList
-	// targets are objects that were read to be written, and expected the last of them.
+	// targets are the objects that were read to be written, and expected the last list of
+	// them.
 	targets  map[*resource.Info]bool
 	expected kube.ResourceList
-	// written are the objects of the release, its hooks and crds/ aside, as the API server
-	// answered with them.
+	// written are the objects of the release as the API server returned them, without hooks
+	// and crds/.
 	written kube.ResourceList
-	// gone are objects that an API server has said to be.
+	// gone are the objects that an API server has reported as deleted.
 	gone map[*resource.Info]bool
 }
 
-// Create makes objects, those of a batch at once, and comes back when all that
-// were begun are through. Helm's own Create returns at the first error while it
-// goes on with others.
+// Create creates objects, those of a batch in parallel. It returns when all started requests
+// have ended. Helm's own Create returns at the first error while other requests continue.
 func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	result := &kube.Result{}
-	if len(objects) > 0 && isHook(objects[0]) { // What follows a wait can be as much work as what came before it.
+	if len(objects) > 0 && isHook(objects[0]) { // The work after a wait can be as much as the work before it.
 		if err := k.resume(); err != nil {
 			return result, err
 		}
 	}
-	if err := refuseBuiltRecords(objects); err != nil { // Those of crds/ and of hooks get no further.
+	if err := refuseBuiltRecords(objects); err != nil { // Records in crds/ and in hooks are refused here.
 		return result, err
 	}
 	for _, same := range batches(objects) {
@@ -103,22 +104,22 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	return result, nil
 }
 
-// Update looks at what is live, of custom resources too. Helm's own Update compares
-// those only with the revision before (pkg/kube/client.go, createPatch), so that what
-// somebody changed on one would stay until the chart changes it as well.
+// Update also compares custom resources with their live objects. Helm's own Update compares
+// custom resources only with the previous revision (pkg/kube/client.go, createPatch). Then a
+// manual change would stay until the chart changes the same field.
 func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	return k.UpdateThreeWayMerge(original, target, force)
 }
 
-// UpdateThreeWayMerge brings objects to what the target says, those of a batch at once,
-// and then removes those that it no longer has. What is live comes from a few lists; how
-// an object is changed, and that one without a change is left alone, is Helm's.
+// UpdateThreeWayMerge changes objects to their targets, those of a batch in parallel. Then it
+// removes the objects that have no target any more. It reads the live objects with a few
+// lists. Helm decides how an object is changed, and leaves an object without a change alone.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	if err := refuseBuiltRecords(target); err != nil {
 		return &kube.Result{}, err
 	}
 	k.ahead.invalidate()
-	if !force { // To replace an object takes its version of that moment.
+	if !force { // A replacement needs the current version of the object.
 		k.ahead.add(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
 	}
 	defer k.ahead.invalidate()
@@ -131,8 +132,8 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	return result, k.requests.withCause(err)
 }
 
-// updateAll updates what can be, as Helm does. An object that cannot be read or made ends
-// it.
+// updateAll updates as many objects as possible, as Helm does. It stops at an object that
+// cannot be read or created.
 func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	var (
 		mu     sync.Mutex
@@ -152,7 +153,8 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (
 			defer mu.Unlock()
 			result.Created = append(result.Created, done.Created...)
 			result.Updated = append(result.Updated, done.Updated...)
-			// Helm names an object here that it tried to change, and goes on then.
+			// If Updated names an object, Helm failed to change it and would continue with the
+			// next.
 			stops = stops || err != nil && len(done.Updated) == 0
 			return err
 		})
@@ -164,7 +166,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (
 	return result, joined(failed)
 }
 
-// joined is one error in the words in which Helm joins several.
+// joined returns one error with the text that Helm makes of several errors.
 func joined(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -176,8 +178,8 @@ func joined(errs []error) error {
 	return diff.WithText(errors.Join(errs...), strings.Join(texts, " && "))
 }
 
-// DeleteWithPropagationPolicy deletes objects, those of a batch at once. Of what an API
-// server says it has deleted, or did not have, nobody need ask whether it is gone.
+// DeleteWithPropagationPolicy deletes objects, those of a batch in parallel. It does not wait
+// for objects that an API server reports as deleted or as not found.
 func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	var (
 		mu     sync.Mutex
@@ -196,7 +198,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 			if exchanged {
 				k.exchanged = append(k.exchanged, object)
 			}
-			if gone || exchanged { // Nobody waits for the one that took its place.
+			if gone || exchanged { // Do not wait for an object that replaced this one.
 				k.gone[object] = true
 			}
 			return err
@@ -208,7 +210,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 	return &kube.Result{Deleted: objects}, nil
 }
 
-// objectID names an object on its cluster.
+// objectID identifies an object on its cluster.
 type objectID struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -222,9 +224,9 @@ func idOf(object *resource.Info) objectID {
 	return id
 }
 
-// deleteOne says whether the object is gone already. One that waits for finalizers or
-// ends by and by is not: then the response is the object, with the time of its deletion.
-// Another object than that of uid is a conflict, unless uid is "".
+// deleteOne deletes an object and reports whether it no longer exists. An object can still
+// exist because it has finalizers or takes time to terminate. Then the response is the object
+// with the time of its deletion. Unless uid is "", an object with another UID is a conflict.
 func deleteOne(ctx context.Context, object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
 	options := &metav1.DeleteOptions{PropagationPolicy: &policy}
 	if uid != "" {
@@ -245,8 +247,9 @@ func deleteOne(ctx context.Context, object *resource.Info, policy metav1.Deletio
 	return isGone(object.Mapping.GroupVersionKind, answer), nil
 }
 
-// isGone reads the response to a deletion. Some kinds of Kubernetes itself respond with what
-// the object was, as a Service does; what servers of others mean by that is theirs.
+// isGone reads the response to a deletion. For some of its own kinds, such as Service,
+// Kubernetes returns the object that was deleted. For kinds of other API servers, such a
+// response has no defined meaning.
 func isGone(kind schema.GroupVersionKind, answer runtime.Object) bool {
 	if status, ok := answer.(*metav1.Status); ok {
 		return status.Status == metav1.StatusSuccess
@@ -263,7 +266,7 @@ func (k *kubeClient) note(made kube.ResourceList) {
 	}
 }
 
-// isCreated says whether the API server has answered with the object.
+// isCreated reports whether the API server has returned the object.
 func isCreated(object *resource.Info) bool { return object.ResourceVersion != "" }
 
 func isHook(object *resource.Info) bool {
@@ -271,8 +274,8 @@ func isHook(object *resource.Info) bool {
 	return err == nil && annotations[wellknown.Hook] != ""
 }
 
-// IsReachable asks nothing: the releases of the cluster were read before any
-// operation starts.
+// IsReachable sends no request: the releases of the cluster were read before any operation
+// starts.
 func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
@@ -291,15 +294,15 @@ func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Durati
 	})
 }
 
-// yieldToken lets others run during a wait. There is one for crds/ too, before anything of
-// the release is written, which keeps its place.
+// yieldToken lets other operations run during a wait. The wait for crds/ does not yield: it
+// occurs before any object of the release is written.
 func (k *kubeClient) yieldToken() {
 	if k.written != nil {
 		k.rest()
 	}
 }
 
-// WaitForDelete waits until all objects are gone.
+// WaitForDelete waits until none of the objects exists any more.
 func (k *kubeClient) WaitForDelete(objects kube.ResourceList, timeout time.Duration) error {
 	return k.wait(timeout, func(ctx context.Context) error { return k.waitGone(ctx, objects) })
 }
@@ -315,7 +318,7 @@ func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) er
 	return k.objects.WaitGone(ctx, left)
 }
 
-// notify makes a listener follow what the client waits for, without secret values.
+// notify reports to a listener what the client waits for, without secret values.
 func (k *kubeClient) notify(listener release.Listener, masker *diff.Masker) {
 	if listener == nil {
 		return

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// lookup reads objects for the template function of this name, as the identity that the
-// deployment is written with (helm.sh/helm/v3/pkg/engine/lookup_func.go): one object, or a
-// list if name is "". What is not there is an empty map.
+// lookup reads objects for the template function of this name
+// (helm.sh/helm/v3/pkg/engine/lookup_func.go). It uses the identity that writes the
+// deployment. It returns one object, or a list if name is "", and an empty map for an object
+// that does not exist.
 func lookup(ctx context.Context, getter action.RESTClientGetter, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	client, err := lookupClient(getter, apiVersion, kind, namespace)
 	if err != nil {
@@ -35,7 +36,7 @@ func lookup(ctx context.Context, getter action.RESTClientGetter, apiVersion, kin
 	return found.UnstructuredContent(), nil
 }
 
-// lookupClient is a client for a kind, in a namespace if the kind has namespaces.
+// lookupClient returns a client for a kind, in a namespace if the kind has namespaces.
 func lookupClient(getter action.RESTClientGetter, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
 	mapper, err := getter.ToRESTMapper()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Labels of this provider on release records. Helm keeps labels that are not
-// its own through upgrades and rollbacks.
+// Labels of this provider on release records. Helm keeps foreign labels through upgrades and
+// rollbacks.
 const (
 	labelPrefix   = "agentless-fleet.github.io/"
 	labelMarkedBy = labelPrefix + "owner"
@@ -19,8 +19,8 @@ const (
 	labelBundle   = labelPrefix + "bundle"
 	labelDigest   = labelPrefix + "digest"
 	labelRevision = labelPrefix + "revision"
-	// Terms, joined by "_"; always written, since Helm hands labels on to the
-	// next revision.
+	// The terms are joined by "_". The label is always written, because Helm copies labels to
+	// the next revision.
 	labelUninstallPolicy = labelPrefix + "terms"
 	labelAccount         = labelPrefix + "service-account"
 	// labelText is a release.TextOrigin.
@@ -29,7 +29,7 @@ const (
 	labelSalt = labelPrefix + "content-salt"
 )
 
-// The terms as they are written in a label.
+// Terms as they are written in the label.
 const (
 	policyKeepResources   = "keep-resources"
 	policyDeleteNamespace = "delete-namespace"
@@ -37,7 +37,7 @@ const (
 	policyOwnValues       = "own-values"
 )
 
-// labelsOf writes a mark as labels.
+// labelsOf returns a mark as labels.
 func labelsOf(m release.Mark) map[string]string {
 	return map[string]string{
 		labelMarkedBy:        m.Owner,
@@ -78,12 +78,12 @@ func readUninstallPolicy(labels map[string]string) release.UninstallPolicy {
 	}
 }
 
-// markOf reads a mark from labels, the zero mark if there is none.
+// markOf reads a mark from labels. It returns the zero mark if the labels contain none.
 func markOf(labels map[string]string) release.Mark {
 	if labels[labelMarkedBy] == "" {
 		return release.Mark{}
 	}
-	// A revision that is no number was not written here and matches nothing.
+	// A revision that is not a number was not written by this provider, and matches nothing.
 	revision, _ := strconv.Atoi(labels[labelRevision])
 	return release.Mark{
 		Owner:           shared(labels[labelMarkedBy]),

@@ -24,7 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// namespaceManager makes, labels and deletes the namespaces of releases.
+// namespaceManager creates, labels and deletes the namespaces of releases.
 type namespaceManager struct {
 	connection *connection
 	operations *operations
@@ -32,9 +32,9 @@ type namespaceManager struct {
 	inUse *namespaces
 }
 
-// prepare makes the namespace of a release where that is wanted, and
-// gives it the labels and annotations that the bundle asks for, ahead of all
-// objects: those of Pod Security decide which pods may start.
+// prepare creates the namespace of a release if that is wanted, and sets the labels and
+// annotations of the bundle. It does so before any object is written: labels of Pod Security
+// decide which pods may start.
 func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
 	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys
 	if observed == nil {
@@ -48,8 +48,8 @@ func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, mar
 	return m.setKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
 }
 
-// make makes a namespace unless it is there. Only one that was made here
-// carries the owner's label and is ever deleted.
+// make creates a namespace unless it exists. Only a namespace that was created here has the
+// owner's label and is ever deleted.
 func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark release.Mark) error {
 	clientset, err := m.connection.clientset()
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 	}
 	namespaces := clientset.CoreV1().Namespaces()
 	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
-		// Setting labels would make a namespace that nobody asked for.
+		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("reading the namespace %s, which must exist with createNamespace: false: %w", d.Namespace, err)
 		}
@@ -73,7 +73,7 @@ func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, 
 		return nil
 	}
 	if apierrors.IsForbidden(err) && exists(ctx, clientset, name) {
-		return nil // Not everybody who may deploy may make namespaces.
+		return nil // Some users may deploy and may not create namespaces.
 	}
 	return fmt.Errorf("creating the namespace %s: %w", name, err)
 }
@@ -83,17 +83,17 @@ func exists(ctx context.Context, clientset kubernetes.Interface, namespace strin
 	return err == nil
 }
 
-// setKeys makes exactly these labels and annotations those that a release
-// has on its namespace. What others set stays. Fleet deletes it
-// (internal/cmd/agent/deployer/deployer.go, setNamespaceLabelsAndAnnotations).
+// setKeys sets exactly these labels and annotations for a release on its namespace. Labels and
+// annotations of others stay. Fleet deletes them (internal/cmd/agent/deployer/deployer.go,
+// setNamespaceLabelsAndAnnotations).
 func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
 	clientset, err := m.connection.clientset()
 	if err != nil {
 		return err
 	}
 	wanted := corev1apply.Namespace(namespace).WithLabels(labels).WithAnnotations(annotations)
-	// Releases share a namespace; under one name each would take away what the
-	// other has set.
+	// Releases can share a namespace. With one common field manager, each release would remove
+	// what the others have set.
 	options := metav1.ApplyOptions{FieldManager: fieldManager + "/" + name, Force: true}
 	if _, err := clientset.CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
 		return fmt.Errorf("setting labels and annotations of the namespace %s: %w", namespace, err)
@@ -101,16 +101,16 @@ func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, 
 	return nil
 }
 
-// protectedNamespace names what is never deleted, whatever created it (Fleet:
-// internal/cmd/controller/finalize/finalize.go).
+// protectedNamespace reports whether a namespace is never deleted, even if a release created
+// it (Fleet: internal/cmd/controller/finalize/finalize.go).
 func protectedNamespace(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") ||
 		strings.HasPrefix(name, "cattle-fleet-") || strings.HasPrefix(name, "fleet-")
 }
 
-// leave does what the terms of a release say of its namespace once the
-// release is gone. usedBy are releases that are to be deployed there. It returns what
-// keeps the namespace from being deleted.
+// leave deletes or cleans up the namespace of a removed release, as the release's terms
+// require. usedBy are releases that are to be deployed to the namespace. leave returns what
+// prevents the deletion of the namespace.
 func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, terms release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	if !terms.DeleteNamespace && !terms.NamespaceKeys {
 		return nil, nil
@@ -135,8 +135,8 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 	return inUse, m.dropKeys(ctx, observed, terms)
 }
 
-// remove deletes a namespace that is empty and that nobody deploys to, and returns
-// when it is gone. It returns what is in the way.
+// remove deletes a namespace that is empty and that no release is deployed to. It returns when
+// the namespace no longer exists, or with what prevents the deletion.
 func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	for _, name := range usedBy {
 		inUse = append(inUse, "release "+name)
@@ -166,12 +166,12 @@ func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observ
 	return m.setKeys(ctx, observed.Namespace, observed.Release, nil, nil)
 }
 
-// delete deletes exactly this namespace and returns when it is gone.
+// delete deletes exactly this namespace and returns when it no longer exists.
 func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
 	err := clientset.CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // Somebody was faster.
+		return nil // Another client deleted or replaced it.
 	}
 	if err != nil {
 		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
@@ -192,12 +192,11 @@ func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Inte
 	return nil
 }
 
-// namedObjects is how many objects are named that are in the way.
+// namedObjects is how many objects are named that prevent the deletion of a namespace.
 const namedObjects = 5
 
-// inNamespace names objects that would go with a namespace, a few of them. Those
-// that Kubernetes makes by itself and those that belong to another object do not
-// count.
+// inNamespace names a few objects that would be deleted with a namespace. Objects that
+// Kubernetes creates by itself and objects with an owner do not count.
 func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace string) ([]string, error) {
 	found, err := getter.ToDiscoveryClient()
 	if err != nil {
@@ -273,7 +272,8 @@ func listable(lists []*metav1.APIResourceList) []listableKind {
 	return kinds
 }
 
-// isNamespaceDefault knows what comes and goes with a namespace.
+// isNamespaceDefault reports whether an object does not prevent the deletion of its namespace:
+// it has an owner, is being deleted, or is created in each namespace.
 func isNamespaceDefault(kind string, object metav1.Object) bool {
 	switch {
 	case len(object.GetOwnerReferences()) > 0, object.GetDeletionTimestamp() != nil:

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// namespaces are those of one cluster that this process works in. All clients of the
-// cluster share them, under any identity: a namespace that is empty for a moment, between
-// a removal and an install, must not be deleted while somebody deploys to it.
+// namespaces are the namespaces of one cluster that this process uses. All clients of the
+// cluster share them, under any identity. Between a removal and an install, a namespace can be
+// empty for a moment. It must not be deleted while another operation deploys to it.
 type namespaces struct {
 	mu     sync.Mutex
 	byName map[string]*namespaceState
@@ -16,15 +16,16 @@ type namespaces struct {
 
 // namespaceState counts the operations of this process in one namespace.
 type namespaceState struct {
-	// isThere says that it was there a moment ago.
+	// isThere is true if the namespace existed a moment ago.
 	isThere bool
-	// writing is how many operations deploy to it.
+	// writing is how many operations deploy to the namespace.
 	writing int
-	// busy is closed when the one that makes or deletes it is done, nil if nobody does.
+	// busy is closed when the creation or deletion of the namespace has ended. It is nil if
+	// none is in progress.
 	busy chan struct{}
 }
 
-// of is called with the lock held.
+// of returns the state of a namespace. It is called with the lock held.
 func (n *namespaces) of(name string) *namespaceState {
 	if n.byName == nil {
 		n.byName = map[string]*namespaceState{}
@@ -35,8 +36,8 @@ func (n *namespaces) of(name string) *namespaceState {
 	return n.byName[name]
 }
 
-// enter keeps a namespace from being deleted until leave is called. It waits while that
-// is under way.
+// enter keeps a namespace from being deleted until leave is called. It waits for the end of a
+// creation or deletion in progress.
 func (n *namespaces) enter(ctx context.Context, name string) (leave func(), err error) {
 	state, err := n.idle(ctx, name)
 	if err != nil {
@@ -51,7 +52,8 @@ func (n *namespaces) enter(ctx context.Context, name string) (leave func(), err 
 	}), nil
 }
 
-// idle returns the state of a namespace that nobody makes or deletes, with the lock held.
+// idle waits until no operation creates or deletes a namespace, and returns its state with the
+// lock held.
 func (n *namespaces) idle(ctx context.Context, name string) (*namespaceState, error) {
 	for {
 		n.mu.Lock()
@@ -69,9 +71,9 @@ func (n *namespaces) idle(ctx context.Context, name string) (*namespaceState, er
 	}
 }
 
-// make runs create unless the namespace was there a moment ago. Most releases of a bundle
-// and many others share one: those that come meanwhile wait, and make it themselves if the
-// first could not.
+// make runs create unless the namespace existed a moment ago. Most releases of a bundle, and
+// many other releases, share a namespace. While create runs, other calls wait. If create
+// fails, the next call runs its own.
 func (n *namespaces) make(ctx context.Context, name string, create func() error) error {
 	state, err := n.idle(ctx, name)
 	if err != nil {
@@ -90,7 +92,8 @@ func (n *namespaces) make(ctx context.Context, name string, create func() error)
 	return nil
 }
 
-// begin takes the state, with the lock held, for one that makes or deletes the namespace.
+// begin marks the state as busy with a creation or deletion. It is called with the lock held
+// and releases it.
 func (n *namespaces) begin(state *namespaceState) (end func(isThere bool)) {
 	busy := make(chan struct{})
 	state.busy = busy
@@ -103,8 +106,8 @@ func (n *namespaces) begin(state *namespaceState) (end func(isThere bool)) {
 	}
 }
 
-// remove runs a function that deletes the namespace, or finds that it is not to be, unless
-// somebody deploys to it. Who wants to meanwhile waits.
+// remove runs a function that deletes the namespace or decides not to, unless an operation
+// deploys to the namespace. In the meantime, calls of enter wait.
 func (n *namespaces) remove(ctx context.Context, name string, remove func() error) (inUse bool, err error) {
 	state, err := n.idle(ctx, name)
 	if err != nil {
@@ -119,7 +122,7 @@ func (n *namespaces) remove(ctx context.Context, name string, remove func() erro
 	return false, remove()
 }
 
-// forget makes the next install look whether the namespace is there.
+// forget makes the next install check whether the namespace exists.
 func (n *namespaces) forget(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

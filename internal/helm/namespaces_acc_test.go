@@ -19,8 +19,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The last release of a namespace is removed while another one is being installed and has no
-// object yet: the namespace stays, under one identity or two.
+// The last release of a namespace is removed while another one is installed and has no object
+// yet. The namespace stays, with one identity or two.
 func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -31,7 +31,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOnCluster(t, "beside-"+map[bool]string{false: "same", true: "other"}[other])
-			o.namespace += "-made" // By the first release.
+			o.namespace += "-made" // The first release creates this namespace.
 			proxy := faulttest.New(t, env.Cluster(0))
 			connection, err := kube.New(kube.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: env.Cluster(0).Token()}, nil)
 			if err != nil {

@@ -19,8 +19,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// objectOwnership says which release the live annotations of an object name. A manifest, which
-// anybody who may write a record can write, does not decide what is deleted.
+// objectOwnership is the relation of an object to a release by the live annotations of the
+// object. A manifest does not decide what is deleted: every user who may write a record can
+// write a manifest.
 type objectOwnership int
 
 const (
@@ -29,7 +30,8 @@ const (
 	ownedByRelease
 )
 
-// objectOwnershipOf compares annotations with a release, named as release.Key.
+// objectOwnershipOf compares the annotations of an object with a release, given as
+// release.Key.
 func objectOwnershipOf(annotations map[string]string, of string) objectOwnership {
 	switch name := annotations[wellknown.ReleaseName]; {
 	case name == "":
@@ -40,7 +42,7 @@ func objectOwnershipOf(annotations map[string]string, of string) objectOwnership
 	return ownedByOther
 }
 
-// liveObject is what a cluster says of an object, zero if there is none.
+// liveObject describes an object on the cluster. It is zero if the object does not exist.
 type liveObject struct {
 	uid  types.UID
 	held objectOwnership
@@ -48,13 +50,13 @@ type liveObject struct {
 	namespace string
 }
 
-// isWithin says whether an object is in the namespace that its release must stay in.
+// isWithin reports whether an object is in the namespace that its release is restricted to.
 func (o liveObject) isWithin(namespace string) bool {
 	return namespace == "" || o.namespace == namespace
 }
 
-// liveObjects reads the metadata of those objects of a release that are there, by their
-// keys. What may not be read is an error: nobody could say whose it is.
+// liveObjects reads the metadata of the existing objects of a release, by their keys. An
+// object that may not be read is an error, because its owner is then unknown.
 func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release.Observed, objects []diff.Object) (map[string]liveObject, error) {
 	groups, err := groupsOf(getter, []release.Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
 	if err != nil {
@@ -78,8 +80,8 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 	return there, nil
 }
 
-// dropped deletes objects that a revision no longer has, if they are the release's, are in
-// the namespace that it must stay in, and do not ask to be kept.
+// dropped deletes objects that a revision no longer has. An object must belong to the release,
+// be in the namespace that the release is restricted to, and have no annotation that keeps it.
 func (k *kubeClient) dropped(objects kube.ResourceList) error {
 	var failed []error
 	for _, same := range batches(objects) {
@@ -116,7 +118,8 @@ func (k *kubeClient) drop(info *resource.Info) error {
 	return err
 }
 
-// isKept says whether an object asks to stay when its release no longer has it.
+// isKept reports whether an object has the annotation that keeps it when its release no longer
+// has it.
 func isKept(object metav1.Object) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[wellknown.ResourcePolicy]), wellknown.KeepPolicy)
 }

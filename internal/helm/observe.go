@@ -21,8 +21,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// recordIndex lists release records by their labels. The records themselves hold whole
-// charts, so it reads metadata only.
+// recordIndex lists release records by their labels. It reads metadata only, because each
+// record contains a whole chart.
 type recordIndex struct {
 	connection *connection
 
@@ -35,19 +35,19 @@ func newRecordIndex(connection *connection) *recordIndex {
 	return &recordIndex{connection: connection, seen: map[string]int{}}
 }
 
-// Releases lists the newest record of every release on the cluster, by
-// namespace/name, whatever created it. It reads metadata only, page by page: the
-// records themselves hold whole charts.
+// Releases lists the newest record of every release on the cluster, by namespace/name. It
+// includes releases of all tools. It reads metadata only, page by page, because each record
+// contains a whole chart.
 func (c *Client) Releases(ctx context.Context) (map[string]release.Observed, error) {
 	return c.records.list(ctx, metav1.NamespaceAll, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
 }
 
-// Release reads the newest record of one release, nil when there is none.
+// Release reads the newest record of one release. It returns nil if there is none.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	return c.records.newest(ctx, namespace, name)
 }
 
-// newest reads the newest record of one release, nil when there is none.
+// newest reads the newest record of one release. It returns nil if there is none.
 func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	found, err := x.list(ctx, namespace, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
 	if err != nil {
@@ -59,7 +59,7 @@ func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*rele
 	return x.confirm(ctx, namespace, name)
 }
 
-// list reads the newest of the records that a selector matches, by namespace/name.
+// list reads the newest record of each release that a selector matches, by namespace/name.
 func (x *recordIndex) list(ctx context.Context, namespace string, selector labels.Set) (map[string]release.Observed, error) {
 	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
@@ -95,9 +95,8 @@ func (x *recordIndex) list(ctx context.Context, namespace string, selector label
 	return newest, nil
 }
 
-// confirm reads by its name the record of a release that was seen before and that a
-// list lacks now, nil when it is gone: a list can be empty for other reasons than
-// that there is nothing.
+// confirm gets by name the record of a release that was seen before and is missing in a list
+// now. It returns nil if the record no longer exists. A list can be empty for other reasons.
 func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	x.mu.Lock()
 	revision, ok := x.seen[release.Key(namespace, name)]
@@ -108,14 +107,14 @@ func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*rel
 	return x.named(ctx, namespace, recordName(name, revision))
 }
 
-// HasRecord reads by its name whether the record of one revision is there, whatever a list
-// says.
+// HasRecord reports whether the record of one revision exists. It gets the record by name,
+// because a list can lack it.
 func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
 	found, err := c.records.named(ctx, namespace, recordName(name, revision))
 	return found != nil, err
 }
 
-// named reads what the labels of a record say, nil if there is none of that name.
+// named reads the labels of a record by its name. It returns nil if no record has that name.
 func (x *recordIndex) named(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
@@ -132,7 +131,7 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 	return &observed, nil
 }
 
-// mark changes the mark of the record that it names and nothing else.
+// mark changes the labels of the record that mark.Revision names, and nothing else.
 func (x *recordIndex) mark(ctx context.Context, namespace, name string, mark release.Mark) error {
 	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labelsOf(mark)}})
 	if err != nil {
@@ -149,11 +148,11 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, mark rel
 	return nil
 }
 
-// observe reads what the labels of a release record say.
+// observe returns a release as the labels of its record describe it.
 func observe(record metav1.Object) release.Observed {
 	read := record.GetLabels()
-	// A record whose version is no number was not written by Helm; revision 0
-	// then never matches a mark.
+	// Helm did not write a record whose version is not a number. Revision 0 then never matches
+	// a mark.
 	revision, _ := strconv.Atoi(read[wellknown.RecordVersion])
 	return release.Observed{
 		Release:   shared(read[wellknown.RecordName]),
@@ -164,8 +163,8 @@ func observe(record metav1.Object) release.Observed {
 	}
 }
 
-// shared returns the one copy that the process keeps of a text. A list brings the same few
-// texts thousands of times, and each would keep the memory of the response it came in.
+// shared returns the one copy of a text that the process keeps. A list contains the same few
+// texts thousands of times, and each would keep the memory of its response.
 func shared(text string) string { return unique.Make(text).Value() }
 
 // recordName is the name of the secret that contains a revision.
@@ -173,8 +172,8 @@ func recordName(name string, revision int) string {
 	return fmt.Sprintf("%s%s.v%d", wellknown.RecordPrefix, name, revision)
 }
 
-// remove removes the record of a release with its history, oldest first, and
-// touches nothing else. It reads no record, so that a damaged one can go too.
+// remove deletes all records of a release, oldest first, and changes nothing else. It does not
+// decode records, so that it also removes a damaged one.
 func (x *recordIndex) remove(ctx context.Context, observed release.Observed) error {
 	secrets, err := x.connection.secrets(observed.Namespace)
 	if err != nil {

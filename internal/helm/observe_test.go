@@ -11,10 +11,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// A fleet lists thousands of records, and what they say is mostly the same.
+// A list of a fleet has thousands of records with mostly the same texts.
 func TestObservedTextsAreShared(t *testing.T) {
 	t.Parallel()
-	list := func() release.Observed { // Texts of its own, as each answer of an API server has them.
+	list := func() release.Observed { // It has its own copies of the texts, like each response of an API server.
 		own := strings.Clone
 		labels := labelsOf(release.Mark{Owner: "acme", Target: "web", Instance: "i", AdoptionKey: "k", Bundle: "b", Digest: "d", UninstallPolicy: release.UninstallPolicy{ServiceAccount: "s"}})
 		labels[wellknown.RecordName], labels[wellknown.RecordStatus] = "app", "deployed"

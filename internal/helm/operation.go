@@ -28,30 +28,30 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// operation is what one Helm action on one namespace needs. Helm changes parts
-// of it while it runs, so each action gets its own.
+// operation is what one Helm action on one namespace needs. Helm changes parts of it during
+// the action, so each action gets its own.
 type operation struct {
 	config  *action.Configuration
 	client  *kubeClient
 	records *recordDriver
 	masker  *diff.Masker
 	keep    func(*helmrelease.Release)
-	able    *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
-	// leave lets the namespace be deleted again, as far as this operation goes.
+	able    *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
+	// leave ends the use of the namespace by this operation. See namespaces.enter.
 	leave func()
 }
 
-// operations begins operations on one cluster by one identity.
+// operations starts operations on one cluster with one identity.
 type operations struct {
 	connection   *connection
 	objects      Objects
 	capabilities *capabilityReader
 	contents     *recordReader
-	// masker hides what the provider knows.
+	// masker hides the secret values that the provider has.
 	masker *diff.Masker
 }
 
-// begin makes an operation on a namespace. It reads the capabilities of the cluster unless
+// begin starts an operation on a namespace. It reads the capabilities of the cluster unless
 // they are known.
 func (s *operations) begin(ctx context.Context, namespace string) (*operation, error) {
 	able, err := s.capabilities.read(ctx)
@@ -104,8 +104,8 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	}, nil
 }
 
-// interrupt marks a revision whose operation was cut short as failed, which
-// Helm wants before it goes on.
+// interrupt marks a revision whose operation was interrupted as failed. Helm requires that
+// before the next operation.
 func (o *operation) interrupt(name string, revision int) error {
 	record, err := o.config.Releases.Get(name, revision)
 	if err != nil {
@@ -118,7 +118,8 @@ func (o *operation) interrupt(name string, revision int) error {
 	return nil
 }
 
-// removeMade removes what the operation has made. Definitions are made before there is a record.
+// removeMade removes the objects that the operation has created. Definitions are created
+// before the record.
 func (o *operation) removeMade(ctx context.Context, timeout time.Duration) error {
 	if len(o.client.created) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func (o *operation) removeMade(ctx context.Context, timeout time.Duration) error
 	return nil
 }
 
-// remove deletes objects and returns when they are gone.
+// remove deletes objects and returns when they no longer exist.
 func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeout time.Duration) error {
 	if _, errs := o.client.DeleteWithPropagationPolicy(objects, metav1.DeletePropagationBackground); len(errs) > 0 {
 		return errors.Join(errs...)
@@ -139,7 +140,8 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 	return o.client.waitGone(ctx, objects)
 }
 
-// explain prefers the error of a wait, which Helm keeps as text only.
+// explain returns the error of a failed operation with its cause. It prefers the error of a
+// wait, of which Helm keeps only the text.
 func (o *operation) explain(doing string, d target.Deployment, err error) error {
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
@@ -154,7 +156,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	return err
 }
 
-// written says what a record contains and whether its objects are ready.
+// written returns what a record contains and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
 	o.keep(record)
 	parsed, err := manifest.Parse([]byte(record.Manifest))
@@ -190,8 +192,8 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	return written, err
 }
 
-// look asks once whether the objects of a record are ready, the API server only of those
-// that were not in the responses to their writes.
+// look checks once whether the objects of a record are ready. It requests only objects that
+// the responses to the writes did not contain.
 func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
 	built := o.client.written
 	if built == nil {
@@ -202,8 +204,8 @@ func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs 
 	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
-// knows says whether the cluster has a kind. That its group does not respond, as
-// when an extension API server is down, proves nothing.
+// knows reports whether the cluster has a kind. If the API group of the kind does not respond,
+// as when an extension API server is down, the result is an error.
 func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
 	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err == nil {

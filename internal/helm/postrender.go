@@ -10,9 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// crdKeeper is a post-renderer that makes Helm leave custom resource definitions
-// where they are when a release goes, as all resources of their kinds would go
-// with them (Fleet: internal/helmdeployer/postrender.go).
+// crdKeeper is a post-renderer that makes Helm keep custom resource definitions when it
+// uninstalls a release. Otherwise all resources of their kinds would be deleted too (Fleet:
+// internal/helmdeployer/postrender.go).
 type crdKeeper struct{}
 
 func (crdKeeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
@@ -31,7 +31,7 @@ func (crdKeeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBufferString(stream), nil
 }
 
-// postRendererFor is what all objects of a deployment but hooks go through.
+// postRendererFor returns the post-renderer for all objects of a deployment except hooks.
 func postRendererFor(d target.Deployment) postrender.PostRenderer {
 	if d.Options.DeleteCRDResources {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// promiseKeeper is a post-renderer that stops an operation, before anything is written, if the
-// objects are not those that the plan promised. It looks at deployments of which the plan knew
-// a part only. The others are compared after the write, with what the record contains: all of
-// it would have to be parsed twice here.
+// promiseKeeper is a post-renderer that stops an operation if the objects differ from those
+// that the plan showed. It stops before any object is written. It checks only deployments of
+// which the plan did not have all hashes. All others are compared with their record after the
+// write: here, their whole manifest would have to be parsed a second time.
 type promiseKeeper struct {
 	d        target.Deployment
 	promised map[string]string
 	next     postrender.PostRenderer
 }
 
-// Run returns what the next post-renderer makes of rendered.
+// Run returns the output of the next post-renderer.
 func (k promiseKeeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if !knowsPart(k.promised) {
 		return k.next.Run(rendered)
@@ -46,7 +46,7 @@ func (k promiseKeeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	return k.next.Run(rendered)
 }
 
-// knowsPart reports whether some hashes are known and others are not.
+// knowsPart reports whether some of the hashes are unknown.
 func knowsPart(promised map[string]string) bool {
 	known := 0
 	for _, hash := range promised {

@@ -2,5 +2,5 @@
 
 package helm
 
-// underRace says that the race detector is on, which makes everything slow.
+// underRace is true if the race detector is on, which makes all tests slow.
 const underRace = true

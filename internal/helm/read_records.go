@@ -21,37 +21,37 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// recordContent is what a release record contains: the objects of the release, and its hooks.
+// recordContent is the content of a release record: the objects of the release and its hooks.
 type recordContent struct {
 	objects, hooks []*unstructured.Unstructured
-	// chart and version are those of the chart.
+	// chart and version are the name and the version of the chart.
 	chart, version string
 	// content is a digest of the manifest and the hooks, see record.content.
 	content string
-	// values are those that it was rendered with, as JSON.
+	// values are the values that the release was rendered with, as JSON.
 	values json.RawMessage
-	// err is why the record could not be read.
+	// err is the reason why the record could not be read.
 	err error
 }
 
 const (
-	// listedFrom is the number of records from which on a list is cheaper than one
-	// request for each. It brings the older revisions as well.
+	// listedFrom is the number of records from which on a list costs less than one request for
+	// each. A list also returns older revisions.
 	listedFrom = 4
-	// recordsAtOnce is how many records are in memory at once: each contains a chart.
+	// recordsAtOnce is how many records are in memory at the same time. Each contains a chart.
 	recordsAtOnce = 20
-	// readsAtOnce is how many requests for single records are under way.
+	// readsAtOnce is how many requests for single records run in parallel.
 	readsAtOnce = 8
 )
 
-// recordReader reads what is in release records. It keeps what this process has written
-// until its objects are looked at, so that it need not be read again.
+// recordReader reads the content of release records. It keeps the records that this process
+// has written until their objects are inspected, so that they are not read again.
 type recordReader struct {
 	connection *connection
 	cache      *RecordCache
 
 	mu sync.Mutex
-	// kept are records of this process whose objects have not been looked at since.
+	// kept are records that this process wrote and whose objects were not inspected since.
 	kept map[string]record
 }
 
@@ -59,8 +59,9 @@ func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
 	return &recordReader{connection: connection, cache: cache, kept: map[string]record{}}
 }
 
-// read reads what releases are made of from their records. Those of one owner
-// take a list of its records, page by page; what the list lacks, one request each.
+// read reads the content of releases from their records. It reads the records of one owner
+// with a list, page by page. For records that the list does not contain, it sends one request
+// each.
 func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]recordContent, error) {
 	client, err := r.connection.clientset()
 	if err != nil {
@@ -98,7 +99,7 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]r
 			return nil
 		})
 	}
-	_ = reading.Wait() // Each response carries its own error.
+	_ = reading.Wait() // Each result has its own error.
 	return found, nil
 }
 
@@ -106,8 +107,8 @@ func recordKey(observed release.Observed) string {
 	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
 }
 
-// listRecords reads the records of one owner. It is a shortcut: when it fails, what
-// it has not found is read one by one, and an error shows there.
+// listRecords reads the records of one owner. If it fails, the caller reads the missing
+// records one by one, and the error occurs there.
 func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]recordContent) {
 	left, namespaces := map[string]bool{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
@@ -151,8 +152,8 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 	return recordContentOf(secret)
 }
 
-// recordContentOf reads the manifest in a record and nothing else of it: Helm's own way
-// decodes the chart too, and panics on what it cannot decode.
+// recordContentOf reads only the manifest and the hooks of a record. Helm's own function also
+// decodes the chart, and panics on a record that it cannot decode.
 func recordContentOf(secret *corev1.Secret) recordContent {
 	recorded, err := unpackRecord(secret.Name, secret.Data[wellknown.RecordKey])
 	if err != nil {
@@ -165,7 +166,7 @@ func recordContentOf(secret *corev1.Secret) recordContent {
 	return parseRecord(recorded, secret.Name)
 }
 
-// parseRecord reads the objects in a record; name is that of the record.
+// parseRecord reads the objects in a record. name is the name of the record.
 func parseRecord(recorded record, name string) recordContent {
 	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content(), values: recorded.Values}
 	var err error
@@ -182,7 +183,7 @@ func parseRecord(recorded record, name string) recordContent {
 	return read
 }
 
-// singleObjects reads the objects of a manifest, those of a list one by one.
+// singleObjects reads the objects of a manifest, and those in a List one by one.
 func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
 	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
@@ -191,7 +192,7 @@ func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
 	return manifest.Flatten(parsed), nil
 }
 
-// unpackRecord returns what is read of a record; name is that of the record.
+// unpackRecord returns the parts of a record that are read. name is the name of the record.
 func unpackRecord(name string, packed []byte) (record, error) {
 	u := newUnpacker()
 	defer u.done()
@@ -215,15 +216,15 @@ func unpackRecord(name string, packed []byte) (record, error) {
 	return content, nil
 }
 
-// keptBytes is how much of what was just written is kept, on all clusters together, so
-// that it need not be read again to look at its objects.
+// keptBytes is the maximum size of all records that are kept after a write, on all clusters
+// together. Kept records are not read again when their objects are inspected.
 const keptBytes = 16 << 20
 
-// RecordCache bounds what the clients of all clusters keep of records together. The zero
-// value is ready.
+// RecordCache limits the memory for records that the clients of all clusters keep. The zero
+// value is ready to use.
 type RecordCache struct{ size atomic.Int64 }
 
-// keep keeps what a record contains until its objects are looked at.
+// keep keeps the content of a record until the objects of the release are inspected.
 func (r *recordReader) keep(written *helmrelease.Release) {
 	kept := recordOf(written)
 	size := kept.size()
@@ -238,7 +239,7 @@ func (r *recordReader) keep(written *helmrelease.Release) {
 	}
 }
 
-// justWritten is what was kept.
+// justWritten returns a record that was kept.
 func (r *recordReader) justWritten(observed release.Observed) (record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +247,7 @@ func (r *recordReader) justWritten(observed release.Observed) (record, bool) {
 	return kept, ok
 }
 
-// forget lets go of what was kept of records.
+// forget drops kept records.
 func (r *recordReader) forget(records []release.Observed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

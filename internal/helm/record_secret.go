@@ -20,16 +20,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Labels that say when a record was made and changed, in seconds since 1970.
+// Labels with the times of creation and change of a record, in seconds since 1970.
 const (
 	recordCreatedAt  = "createdAt"
 	recordModifiedAt = "modifiedAt"
 )
 
-// secretOfRecord returns the Secret that Helm stores a record in, with the time now under the label
-// stamp (helm.sh/helm/v3, pkg/storage/driver/secrets.go, newSecretsObject). Helm makes a compressor of
-// 800 kB each time, and each upgrade stores three records: that was two fifths of all memory that an
-// apply allocated.
+// secretOfRecord returns the Secret in which Helm stores a record (helm.sh/helm/v3,
+// pkg/storage/driver/secrets.go, newSecretsObject). The label stamp is set to the current
+// time. Helm makes a new compressor of 800 kB each time, and each upgrade stores three
+// records. That was two fifths of all memory that an apply allocated.
 func secretOfRecord(key string, record *helmrelease.Release, stamp string, now time.Time) (*corev1.Secret, error) {
 	content, err := encodeRecord(record)
 	if err != nil {
@@ -48,10 +48,10 @@ func secretOfRecord(key string, record *helmrelease.Release, stamp string, now t
 	}, nil
 }
 
-// compressors are those that have ended. Each has 800 kB.
+// compressors are compressors that can be used again. Each has 800 kB.
 var compressors sync.Pool //nolint:gochecknoglobals // memory that is used again, and nothing else
 
-// encodeRecord returns a record in JSON, compressed and as base64.
+// encodeRecord returns a record as JSON, compressed and base64-encoded.
 func encodeRecord(record *helmrelease.Release) ([]byte, error) {
 	plain, err := json.Marshal(record)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// Records are stored as Helm stores them, to the byte.
+// Records are stored byte for byte as Helm stores them.
 func TestRecordsAreStoredAsHelmDoes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]*helmrelease.Release{
@@ -44,13 +44,13 @@ func TestRecordsAreStoredAsHelmDoes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// A compressor that was used before compresses as a new one does.
+				// A compressor that is used again compresses like a new one.
 				for range 2 {
 					got, err := secretOfRecord("key", record, stamp, time.Now())
 					if err != nil {
 						t.Fatal(err)
 					}
-					if record.Labels[stamp] == "" { // They may be made in two seconds.
+					if record.Labels[stamp] == "" { // The two records can be made in different seconds.
 						delete(want.Labels, stamp)
 						delete(got.Labels, stamp)
 					}

@@ -27,64 +27,63 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// recordTimeout is how long a record is tried to be written, at least.
+// recordTimeout is the minimum time during which a failed write of a record is tried again.
 const recordTimeout = 5 * time.Second
 
-// recordDriver is Helm's own storage of release records, in which a removal
-// can hold on to the record and leave objects alone.
+// recordDriver extends Helm's own storage of release records. For example, a removal can keep
+// the record and spare some objects.
 type recordDriver struct {
 	*driver.Secrets
-	// store has the Secrets that records are written to.
+	// store is the client of the Secrets that records are written to.
 	store corev1client.SecretInterface
-	// secrets reads their metadata and deletes them. namespace is where they are.
+	// secrets reads the metadata of these Secrets and deletes them. namespace is their
+	// namespace.
 	secrets   metadata.ResourceInterface
 	namespace string
-	// newest is the revision that was the newest when the cluster was looked at, 0 if
-	// there was none.
+	// newest is the newest revision when the cluster was observed, 0 if there was none.
 	newest int
-	// history are the records, the newest with what it contains, as long as nothing was
-	// written. isRead distinguishes that from no records.
+	// history are the records until the first write. Only the newest has its content. isRead
+	// is true if history was read, also if there are no records.
 	history []*helmrelease.Release
 	isRead  bool
-	// until is when the time of the operation is over.
+	// until is the end of the operation's timeout.
 	until time.Time
-	// hold refuses to delete records while it returns an error. Helm deletes
-	// the record of a release even if its objects were not seen to go, and
-	// what is left would then belong to nobody.
+	// hold returns an error as long as records must not be deleted. Helm deletes the record of
+	// a release even if the deletion of its objects was not confirmed. The remaining objects
+	// would then have no owner.
 	hold func() error
-	// check refuses the history of a release by its newest record.
+	// check returns an error if the newest record of a release is not the expected one.
 	check func(newest release.Observed) error
-	// edit changes records as they are read.
+	// edit changes the content of each record after it was read.
 	edit func(record *helmrelease.Release) error
-	// unedited is the record that was changed by edit, as it is stored.
+	// unedited is the record that edit changed, as it is stored.
 	unedited *helmrelease.Release
 	// masker hides the values of Secrets in records.
 	masker *diff.Masker
-	// deleted are records that are gone.
+	// deleted are the names of deleted records.
 	deleted []string
-	// before is asked before a record is made, and accept before one is handed to Helm
-	// alone. Their errors end the operation.
+	// before is called before a record is created. accept is called before Get returns a
+	// single record to Helm. An error of either ends the operation.
 	before func() error
 	accept func(record *helmrelease.Release) error
-	// rendered is the chart that Helm is given. Its records contain the one that it was
-	// rendered from.
+	// rendered is the rendered chart that Helm gets. A record contains the chart from which it
+	// was rendered.
 	rendered render.Chart
-	// content is the digest of what is in the newest record that was made.
+	// content is the digest of the content of the newest record that was created.
 	content string
-	// created says that a record was made, and was not there before, taken that there
-	// is a release of the name, which an install does not touch.
+	// created is true if this operation created a record. taken is true if a release of the
+	// name exists already, which an install does not change.
 	created, taken bool
-	//nolint:containedctx // Helm's interface hands none on; the driver lives for one operation
+	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
 	ctx context.Context
-	// unread is what reading records failed with, and unwritten what changing one
-	// did. Helm takes the first for an empty history when it uninstalls
-	// (pkg/action/uninstall.go), and logs the second when it has installed
-	// (pkg/action/install.go, performInstall).
+	// unread is the error of reading records, and unwritten the error of updating one. When
+	// Helm uninstalls, it treats the first like an empty history (pkg/action/uninstall.go).
+	// When it has installed, it only logs the second (pkg/action/install.go, performInstall).
 	unread, unwritten error
 }
 
-// Create makes a record. Every revision goes through here before its hooks and objects:
-// of an install, an upgrade and a rollback.
+// Create creates a record. Each revision of an install, an upgrade or a rollback is created
+// here, before its hooks and objects.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
 	collectSecretsOfRecord(d.masker, record)
@@ -96,13 +95,13 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	if err := refuseRecordHooks(record.Hooks, record.Namespace); err != nil {
 		return err
 	}
-	if record.Chart == d.rendered.Rendered { // Not that of a rollback.
+	if record.Chart == d.rendered.Rendered { // A rollback has another chart.
 		record.Chart = d.rendered.Recorded
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, record.Labels)
-	// Helm copies the labels of another revision. Each revision has a salt of its own, and
-	// the mark counts for the revision that it says it was made for.
+	// Helm copies the labels of another revision. Each revision has its own salt, and a mark
+	// counts only for the revision that it names.
 	labels[labelSalt] = rand.Text()
 	if labels[labelMarkedBy] != "" {
 		labels[labelRevision] = strconv.Itoa(record.Version)
@@ -122,7 +121,7 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	return nil
 }
 
-// Get reads a record for Helm, which reads single ones to roll back to them.
+// Get reads one record for Helm. Helm reads single records to roll back to them.
 func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if err == nil {
@@ -134,8 +133,8 @@ func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 	return record, err
 }
 
-// get reads a record. Helm panics on one that it cannot decode
-// (pkg/storage/driver/secrets.go), also in goroutines where nobody can catch it.
+// get reads a record. On a record that it cannot decode, Helm panics
+// (pkg/storage/driver/secrets.go). It does so also in goroutines where no caller can recover.
 func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) {
 	defer func() {
 		if recover() != nil {
@@ -152,14 +151,16 @@ func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) 
 	return record, err
 }
 
-// isSound says whether a record is of the release that it is stored for: Helm goes by the
-// name, the namespace and the revision in it, and takes for granted that the rest is there.
+// isSound reports whether a record belongs to the release that it is stored for and is
+// complete. Helm uses the name, the namespace and the revision in the record, and does not
+// check the other fields.
 func (d *recordDriver) isSound(key string, record *helmrelease.Release) bool {
 	return record.Info != nil && record.Chart != nil && record.Chart.Metadata != nil && !slices.Contains(record.Hooks, nil) &&
 		recordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
-// Delete deletes the record unless it is held. Helm's own reads it before.
+// Delete deletes the record unless hold returns an error. Helm's own Delete reads the record
+// first.
 func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	if d.hold != nil {
 		if err := d.hold(); err != nil {
@@ -169,7 +170,7 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	d.history, d.isRead = nil, false
 	err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
-		err = nil // It went with its namespace, if that was one of the objects.
+		err = nil // It was deleted with its namespace, if the namespace was one of the objects.
 	}
 	if err == nil {
 		d.deleted = append(d.deleted, key)
@@ -177,13 +178,12 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	return nil, err
 }
 
-// Update changes a record. It says always the whole of it, so that it can be said
-// again: a record that cannot be written makes a release that works look as if its
-// operation had been cut short.
+// Update changes a record. It always writes the whole record, so that it can be tried again.
+// If a record cannot be written, the operation of a working release looks interrupted.
 func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
 	if d.unedited != nil && d.unedited.Version == record.Version {
-		// A removal that is tried again must find what it found before.
+		// A removal that is tried again must find the original record.
 		stored := *record
 		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
 		record = &stored
@@ -206,16 +206,16 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	return d.unwritten
 }
 
-// isNameInUse says whether the newest record keeps a release from being installed
+// isNameInUse reports whether the newest record prevents the installation of a release
 // (helm.sh/helm/v3, pkg/action/install.go, availableName).
 func isNameInUse(records []*helmrelease.Release) bool {
 	newest := slices.MaxFunc(records, byRevision)
 	return newest.Info.Status != helmrelease.StatusUninstalled && newest.Info.Status != helmrelease.StatusFailed
 }
 
-// Query reads the records of a release, the older ones without what they hold: a
-// record has the whole chart in it, and Helm reads all of them, some twice. Those of a
-// status are complete, as Helm may write them again.
+// Query reads the records of a release. Older records have no content: a record contains the
+// whole chart, and Helm reads all records, some of them twice. A query for a status returns
+// complete records, because Helm may write them again.
 func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	records, err := d.query(labels[wellknown.RecordName], labels[wellknown.RecordStatus])
 	if err == nil || len(d.history) == 0 && errors.Is(err, driver.ErrReleaseNotFound) {
@@ -228,11 +228,11 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 	return nil, err
 }
 
-// prefetchHistory reads the history of a release ahead of the first query. One that fails asks
-// again.
+// prefetchHistory reads the history of a release before the first query. If that fails, the
+// query reads it again.
 func (d *recordDriver) prefetchHistory(name string) { _ = d.loadHistory(name) }
 
-// loadHistory reads the history unless it is known.
+// loadHistory reads the history unless it was read already.
 func (d *recordDriver) loadHistory(name string) error {
 	if d.isRead {
 		return nil
@@ -266,7 +266,7 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 	return records, nil
 }
 
-// newestOf describes the newest of some records of one release.
+// newestOf returns the newest of the records of one release.
 func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
 	var newest release.Observed
 	for i := range records {
@@ -279,8 +279,8 @@ func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
 
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
 
-// read reads the history of a release, and what is in its newest record if it is known
-// which that is.
+// read reads the history of a release. If the newest revision is known, it also reads the
+// content of that record.
 func (d *recordDriver) read(name string) error {
 	ctx := context.WithoutCancel(d.ctx)
 	var (
@@ -297,7 +297,7 @@ func (d *recordDriver) read(name string) error {
 	if d.newest > 0 {
 		reading.Go(status.Recovering("reading a release record", func() error {
 			newest, unread = d.listed(recordName(name, d.newest))
-			return nil // It counts only if this is still the newest.
+			return nil // The result counts only if this is still the newest record.
 		}))
 	}
 	if err := reading.Wait(); err != nil {
@@ -329,7 +329,7 @@ func (d *recordDriver) read(name string) error {
 	return d.put(last, newest)
 }
 
-// fill reads what is in a record unless that was done.
+// fill reads the content of a record unless that was done.
 func (d *recordDriver) fill(record *helmrelease.Release) error {
 	if record.Chart != nil {
 		return nil
@@ -341,8 +341,8 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 	return d.put(record, full)
 }
 
-// listed reads a record that a list has named. Helm would take one that is not there for
-// a release that is gone; a Secret with the labels of a record can have any name.
+// listed reads a record that is in a list. If the record is missing, Helm would treat the
+// release as removed. But any Secret can have the labels of a record.
 func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
@@ -351,9 +351,9 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 	return record, err
 }
 
-// put completes a record.
+// put copies the content of full into record.
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
-	full.Labels = record.Labels // All of them, as in what Helm lists.
+	full.Labels = record.Labels // All labels, as in Helm's own lists.
 	collectSecretsOfRecord(d.masker, full)
 	if d.edit != nil {
 		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}

@@ -21,16 +21,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Uninstall removes a release, its objects and its history, and returns when
-// the objects are gone. It fails with a *release.ChangedError, and removes nothing, when
-// the newest record is another than the one observed: somebody may have taken the
-// release over. Objects that removal spares stay, and so does the record
-// until everything else was seen to go, so that a removal which fails can be
-// tried again. What removal.Known says of its objects and its namespace is done as well.
+// Uninstall removes a release, its objects and its history, and returns when the objects no
+// longer exist. If the newest record is not the observed one, it fails with a
+// *release.ChangedError and removes nothing: another client may have taken over the release.
+// Objects that removal keeps stay. The record stays until the removal of everything else was
+// confirmed, so that a failed removal can be tried again. Uninstall also applies the terms in
+// removal.Known to the objects and the namespace.
 //
-// The record is a claim. Its hooks run only if it is the one that is known. In any case an
-// object goes only if its own annotations name this release, and if it is in the namespace
-// that the release must stay in.
+// The record alone is not trusted. Its hooks run only if the record is the known one. An
+// object is removed only if its own annotations name this release, and if it is in the
+// namespace that the release is restricted to.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	return c.uninstaller.uninstall(ctx, observed, removal)
 }
@@ -72,7 +72,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	var removed release.Removed
 	op.records.edit = func(record *helmrelease.Release) (err error) {
 		if record.Version != observed.Revision {
-			return nil // What is older was removed with its successor.
+			return nil // Objects of older revisions were removed by their successors.
 		}
 		if removed.Untrusted = !removal.Known.Trusts(recordOf(record).content()); removed.Untrusted {
 			record.Hooks = nil
@@ -105,7 +105,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	return removed, err
 }
 
-// keyOf is the key of an object as it is in a release.
+// keyOf returns the key of an object as it is in a release.
 func keyOf(object *resource.Info) string {
 	id := idOf(object)
 	return diff.Object{Group: id.kind.Group, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name}.Key()
@@ -118,8 +118,8 @@ func unchanged(observed, newest release.Observed) error {
 	return &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
 }
 
-// gone fails when a release is still there: Helm takes an empty list of records
-// for a release that is gone.
+// gone fails if a release still exists: Helm treats an empty list of records as a removed
+// release.
 func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error {
 	left, err := u.records.confirm(ctx, removed.Namespace, removed.Release)
 	if err == nil && left != nil {
@@ -128,10 +128,11 @@ func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error 
 	return err
 }
 
-// removable takes out of a manifest what is not to be deleted: what is not the release's,
-// objects outside of its namespace, and those of kinds that the cluster no longer knows.
-// With its definition the last object of a kind is gone too; Helm fails there and would
-// never remove the rest. notOwned are objects that stay and are no other release's.
+// removable takes out of a manifest the objects that must not be deleted: objects that do not
+// belong to the release, objects outside of its namespace, and objects of kinds that the
+// cluster no longer has. The objects of a kind are deleted with its definition. Helm would
+// fail at such a kind and never remove the rest. notOwned are objects that stay and belong to
+// no other release.
 func (o *operation) removable(ctx context.Context, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
 	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
@@ -165,17 +166,18 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 		case !known:
 			continue
 		case isKept(object):
-		case strings.HasSuffix(key, manifest.GeneratedName): // Nobody knows what the cluster called it.
+		case strings.HasSuffix(key, manifest.GeneratedName): // The generated name is unknown.
 			notOwned = append(notOwned, key)
 			continue
-		case live.uid == "": // It is not there.
+		case live.uid == "": // It does not exist.
 			continue
 		case live.held == ownedByNobody || !live.isWithin(removal.Known.TargetNamespace):
 			notOwned = append(notOwned, key)
 			continue
 		}
 		o.client.uids[objectID{kind: object.GroupVersionKind().GroupKind(), namespace: live.namespace, name: object.GetName()}] = live.uid
-		// Helm would leave it for a hook, which nothing in a manifest is.
+		// Helm would treat the object as a hook and not delete it. An object of a manifest is
+		// never a hook.
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", wellknown.Hook)
 		going = append(going, object)
 	}
@@ -183,9 +185,8 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 	return left, notOwned, err
 }
 
-// within leaves out objects that are not in the namespace which their release must stay in,
-// if there is one, and returns their keys. The identity that acts on the release need not be allowed
-// to read them.
+// within leaves out objects outside the namespace that their release is restricted to, and
+// returns their keys. The identity that removes the release may not be allowed to read them.
 func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namespace, only string) (left []*unstructured.Unstructured, outside []string) {
 	if only == "" {
 		return objects, nil
@@ -203,7 +204,7 @@ func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namesp
 	return left, outside
 }
 
-// keptOf reads from an uninstalled release what it asked to be kept.
+// keptOf returns the objects of an uninstalled release that have the annotation to be kept.
 func keptOf(gone *helmrelease.UninstallReleaseResponse, namespace string) ([]string, error) {
 	if gone == nil || gone.Release == nil {
 		return nil, nil

@@ -20,8 +20,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// ForeignDefinitionError says that a custom resource definition of a chart cannot be replaced,
-// because another release owns the one on the cluster.
+// ForeignDefinitionError reports that a custom resource definition of a chart cannot be
+// replaced, because another release owns the definition on the cluster.
 type ForeignDefinitionError struct{ Name, Owner string }
 
 func (e *ForeignDefinitionError) Error() string {
@@ -29,12 +29,12 @@ func (e *ForeignDefinitionError) Error() string {
 }
 
 // CompareDefinitions compares custom resource definitions of a release with those on the
-// cluster, in their order.
+// cluster. Results are in the order of wanted.
 func (c *Client) CompareDefinitions(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
 	return c.definitions.compare(ctx, namespace, name, wanted)
 }
 
-// definitions are the custom resource definitions of one cluster.
+// definitions compares and writes the custom resource definitions of one cluster.
 type definitions struct {
 	connection   *connection
 	capabilities *capabilityReader
@@ -79,8 +79,8 @@ func (c *definitions) compare(ctx context.Context, namespace, name string, wante
 	return found, nil
 }
 
-// ownerOfDefinition is the release whose manifest has a definition, "" for none. Those below
-// crds/ of a chart are of none.
+// ownerOfDefinition returns the release whose manifest contains a definition, "" for none.
+// Definitions below crds/ of a chart belong to no release.
 func ownerOfDefinition(live *unstructured.Unstructured) string {
 	annotations := live.GetAnnotations()
 	if annotations[wellknown.ReleaseName] == "" {
@@ -89,7 +89,7 @@ func ownerOfDefinition(live *unstructured.Unstructured) string {
 	return release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 }
 
-// definitionDiffers says whether replacing a live definition changes it.
+// definitionDiffers reports whether a replacement would change a live definition.
 func definitionDiffers(live, wanted *unstructured.Unstructured) (bool, error) {
 	before, err := typedDefinition(live)
 	if err != nil {
@@ -104,7 +104,8 @@ func definitionDiffers(live, wanted *unstructured.Unstructured) (bool, error) {
 		!apiequality.Semantic.DeepEqual(before.Annotations, after.Annotations), nil
 }
 
-// typedDefinition has the defaults that an API server sets, and no field that it drops.
+// typedDefinition returns a definition with the defaults that an API server sets, and without
+// fields that it drops.
 func typedDefinition(definition *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels": definition.GetLabels(), "annotations": definition.GetAnnotations(),
@@ -120,8 +121,9 @@ func typedDefinition(definition *unstructured.Unstructured) (*apiextensionsv1.Cu
 	return &typed, nil
 }
 
-// replacementDefinition is a live definition with what a chart says. Labels and annotations of others
-// stay, and so does the certificate that a controller has put beside a conversion webhook.
+// replacementDefinition returns a live definition with the content of a chart's definition.
+// Labels and annotations of others stay. The certificate that a controller has added to a
+// conversion webhook stays too.
 func replacementDefinition(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
 	bundlePath := []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}
 	made := live.DeepCopy()
@@ -132,7 +134,7 @@ func replacementDefinition(live, wanted *unstructured.Unstructured) *unstructure
 	_, given, _ := unstructured.NestedFieldNoCopy(wanted.Object, bundlePath...)
 	_, converts, _ := unstructured.NestedMap(wanted.Object, bundlePath[:len(bundlePath)-1]...)
 	if err == nil && has && converts && !given {
-		_ = unstructured.SetNestedField(made.Object, authority, bundlePath...) // The folder is a map.
+		_ = unstructured.SetNestedField(made.Object, authority, bundlePath...) // The parent folder is a map.
 	}
 	return made
 }
@@ -146,8 +148,9 @@ func withMore(texts, more map[string]string) map[string]string {
 	return all
 }
 
-// replace creates the definitions below crds/ of a chart that the cluster lacks, and
-// replaces those that differ. None is ever deleted. takes replaces those of other releases, too.
+// replace creates missing definitions below crds/ of a chart, and replaces those that differ.
+// It deletes none. With w.TakeOwnership or the takeOwnership option, it also replaces
+// definitions of other releases.
 func (c *definitions) replace(ctx context.Context, op *operation, d target.Deployment, loaded *chart.Chart, w release.Write) error {
 	wanted, err := render.Definitions(loaded.CRDObjects())
 	if err != nil || len(wanted) == 0 {
@@ -181,8 +184,8 @@ func (c *definitions) replace(ctx context.Context, op *operation, d target.Deplo
 	return c.create(ctx, op, missing, append(written, missing...), w)
 }
 
-// replaceOne writes one definition. A controller can write its status or its
-// certificate at the same time.
+// replaceOne writes one definition. It tries again on a conflict: a controller can write the
+// status or the certificate at the same time.
 func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstructured) error {
 	client, err := c.client()
 	if err != nil {
@@ -202,8 +205,8 @@ func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstr
 	return nil
 }
 
-// create creates the missing definitions, and returns when the kinds of all that were
-// written are served.
+// create creates the missing definitions. It returns when the kinds of all written definitions
+// are served.
 func (c *definitions) create(ctx context.Context, op *operation, missing, all []*unstructured.Unstructured, w release.Write) error {
 	if len(missing) > 0 {
 		built, err := op.buildObjects(missing)

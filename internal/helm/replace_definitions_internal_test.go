@@ -25,7 +25,7 @@ spec:
 status: {acceptedNames: {kind: "", plural: ""}, conditions: [], storedVersions: []}
 `
 
-// widgetsLive is what an API server makes of widgets.
+// widgetsLive is the definition of widgets as an API server stores it.
 const widgetsLive = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:

@@ -25,19 +25,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// requestErrors remembers which requests of one operation about objects came to
-// nothing. Helm keeps of many errors the text only, so that nobody can tell what
-// passes from what does not, and of others not even that: an object that a new
-// revision no longer has stays for ever if the request to delete it fails
-// (pkg/kube/client.go, update).
+// requestErrors records which requests of one operation about objects failed. Of many errors
+// Helm keeps only the text, so that temporary errors cannot be distinguished from others.
+// Other errors it drops: if the deletion of an object that a new revision no longer has fails,
+// the object stays forever (pkg/kube/client.go, update).
 type requestErrors struct {
 	mu     sync.Mutex
 	failed map[string]error
 	order  []string
 }
 
-// add remembers how a request ended. One that was repeated and came through has
-// not failed.
+// add records the result of a request. A repeated request that succeeded has not failed.
 func (r *requestErrors) add(request *http.Request, err error) {
 	key := request.Method + " " + request.URL.Path
 	r.mu.Lock()
@@ -53,8 +51,7 @@ func (r *requestErrors) add(request *http.Request, err error) {
 	r.order = append(r.order, key)
 }
 
-// err is what the last request failed with that came to nothing, nil if all came
-// through.
+// err returns the error of the last failed request, nil if no request failed.
 func (r *requestErrors) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,11 +68,11 @@ type errorRecorder struct {
 	next     http.RoundTripper
 	requests *requestErrors
 	masker   *diff.Masker
-	//nolint:containedctx // the operation's, which the transport lives for
+	//nolint:containedctx // the context of the operation, for which the transport exists
 	ctx context.Context
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (n errorRecorder) WrappedRoundTripper() http.RoundTripper { return n.next }
 
 func (n errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -95,8 +92,8 @@ func (n errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, nil
 }
 
-// fail notes a request that came to nothing, unless the caller wants no response any
-// more: waiting for a hook ends so when the hook has.
+// fail records a failed request, unless the caller has cancelled it. A wait for a hook is
+// cancelled when the hook has ended.
 func (n errorRecorder) fail(request *http.Request, err error) {
 	if n.ctx.Err() == nil && isCancelled(request.Context()) {
 		return
@@ -104,13 +101,13 @@ func (n errorRecorder) fail(request *http.Request, err error) {
 	n.requests.add(request, err)
 }
 
-// isCancelled says whether a request was cancelled, and not because its time was over.
+// isCancelled reports whether a request was cancelled before its deadline.
 func isCancelled(asked context.Context) bool {
 	deadline, ends := asked.Deadline()
 	return errors.Is(asked.Err(), context.Canceled) && (!ends || time.Now().Before(deadline))
 }
 
-// recordedBody records a response that breaks off.
+// recordedBody records a response that ends before it is complete.
 type recordedBody struct {
 	io.ReadCloser
 	cut func(error)
@@ -124,8 +121,8 @@ func (b recordedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// refusal is the error of a response, without its text, nil for one that says
-// something of the objects: that they are there, are not, or are there already.
+// refusal returns the error of a response, without its text. It returns nil for a response
+// about the existence of an object: it exists, does not exist, or exists already.
 func refusal(request *http.Request, code int) error {
 	exists := request.Method == http.MethodPost && code == http.StatusConflict
 	if code < http.StatusBadRequest || code == http.StatusNotFound || exists {
@@ -134,14 +131,14 @@ func refusal(request *http.Request, code int) error {
 	return apierrors.NewGenericServerResponse(code, request.Method, schema.GroupResource{}, "", "", 0, false)
 }
 
-// recordingFactory makes clients for objects whose requests are noted. Everything else
-// is shared by all operations.
+// recordingFactory makes clients for objects whose requests are recorded. All operations share
+// everything else.
 type recordingFactory struct {
 	kube.Factory
 	getter recordingGetter
 }
 
-// NewBuilder makes what Helm reads manifests with, and sends objects.
+// NewBuilder returns the builder with which Helm reads manifests and sends objects.
 func (f recordingFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
 
 type recordingGetter struct {
@@ -149,11 +146,11 @@ type recordingGetter struct {
 	requests *requestErrors
 	ahead    *responseCache
 	masker   *diff.Masker
-	//nolint:containedctx // Helm hands none on to its requests; the getter lives for one operation
+	//nolint:containedctx // Helm hands none on to its requests; the getter exists for one operation
 	ctx context.Context
 }
 
-// ToRESTConfig gives the connection of the cluster.
+// ToRESTConfig returns the connection of the cluster.
 func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
 	config, err := g.RESTClientGetter.ToRESTConfig()
 	if err != nil {
@@ -165,7 +162,7 @@ func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// withCause gives an error that is text only the type of the request that failed.
+// withCause adds the type of the failed request to an error that has only a text.
 func (r *requestErrors) withCause(err error) error {
 	cause := r.err()
 	if err == nil || cause == nil {
@@ -174,26 +171,26 @@ func (r *requestErrors) withCause(err error) error {
 	return diff.WithText(errors.Join(err, cause), err.Error())
 }
 
-// validatesFields says whether an API server checks the fields of all kinds itself:
-// server-side validation is final since Kubernetes 1.27. Helm has nothing to check
-// there, and finds that out with the OpenAPI documents of the kinds, again for each
-// manifest: some dozen MiB of memory and most of what an apply reads.
+// validatesFields reports whether an API server validates the fields of all kinds itself.
+// Server-side validation is final since Kubernetes 1.27. Helm then has nothing to validate. To
+// find that out, Helm reads the OpenAPI documents of the kinds again for each manifest: some
+// dozen MiB of memory and most of the data that an apply reads.
 func validatesFields(server chartutil.KubeVersion) bool {
 	found, err := version.ParseGeneric(server.Version)
 	return err == nil && found.AtLeast(version.MajorMinor(1, 27))
 }
 
-// Build reads a manifest. To check it Helm reads what the API server says of its
-// kinds, and when that fails keeps the text of the error
-// (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
-// something else. A factory keeps a failure for good
-// (k8s.io/kubectl, pkg/util/openapi), so another one takes its place.
+// Build reads a manifest. To validate it, Helm reads the descriptions of its kinds from the
+// API server. If that fails, Helm keeps only the text of the error (k8s.io/cli-runtime,
+// pkg/resource/query_param_verifier.go). So Build sends another request to get the error. A
+// factory keeps an error forever (k8s.io/kubectl, pkg/util/openapi), so another factory
+// replaces it.
 func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, error) {
 	text, err := io.ReadAll(stream)
 	if err != nil {
 		return nil, err
 	}
-	isTarget := validate // Only what is to be written is checked, and then looked for.
+	isTarget := validate // Only objects to be written are validated, and then looked up.
 	validate = validate && !k.validated
 	built, err := k.buildOnce(text, validate, isTarget)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); err == nil || refused || !validate {
@@ -210,10 +207,10 @@ func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, 
 	return k.buildOnce(text, validate, isTarget)
 }
 
-// buildOnce builds objects, and notes those that are to be written.
+// buildOnce builds objects, and records those that are to be written.
 func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.ResourceList, error) {
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
-	if err == nil && isTarget { // Before anything is written: Helm stores the release after that.
+	if err == nil && isTarget { // Check before any write: Helm stores the release after that.
 		err = refuseBuiltRecords(built)
 	}
 	if err == nil && isTarget {
@@ -226,10 +223,10 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 	return built, err
 }
 
-// WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left
-// alone it goes on looking, and writes nothing.
+// WatchUntilReady waits for a hook. Helm's own wait cannot be cancelled. When this wait ends
+// earlier, Helm's continues to read, and writes nothing.
 func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
-	watched, client := make(chan error, 1), *k.Client // Build can exchange the factory of k when nobody waits any more.
+	watched, client := make(chan error, 1), *k.Client // A later Build can replace the factory of k while this goroutine still runs.
 	go func() {
 		watched <- status.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
 	}()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An answer can break off after its beginning, which looks well.
+// A response can begin well and then end before it is complete.
 func TestRequestsThatFail(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -65,7 +65,7 @@ func TestRequestsThatFail(t *testing.T) {
 				if test.givesUp {
 					giveUp()
 				}
-				_, _ = io.Copy(io.Discard, response.Body) // What it came to is noted, or not.
+				_, _ = io.Copy(io.Discard, response.Body) // The recorder records the error, if any.
 				if err := response.Body.Close(); err != nil {
 					t.Error(err)
 				}

@@ -19,20 +19,20 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// responseCache returns the single objects that Helm reads, one after the other, from a few
-// lists that were read right before. It lives for one operation, and what it knows of
-// an object ends with the first write to it.
+// responseCache returns the single objects that Helm reads one by one. It takes them from a
+// few lists that were read right before. It exists for one operation, and drops an object at
+// the first write to it.
 type responseCache struct {
-	// existing reads which objects are there.
+	// existing reads the objects that exist.
 	existing func(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
 
 	mu sync.Mutex
-	// expected are objects that Helm is about to ask for.
+	// expected are objects that Helm is about to request.
 	expected  kube.ResourceList
 	paths     map[string]bool
 	responses map[string]cachedResponse
-	// found are those of the expected objects that were there when they were read, nil for
-	// one that was not.
+	// found are the expected objects that existed when they were read, nil for an object that
+	// did not.
 	found map[*resource.Info]*unstructured.Unstructured
 }
 
@@ -42,7 +42,7 @@ type cachedResponse struct {
 	body []byte
 }
 
-// expect says which objects Helm may ask for next. They are read when it does.
+// expect sets the objects that Helm may request next. They are read at its first request.
 func (l *responseCache) expect(objects kube.ResourceList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *responseCache) expect(objects kube.ResourceList) {
 	}
 }
 
-// add takes what was read of objects.
+// add replaces the cached responses by objects that were read.
 func (l *responseCache) add(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,15 +60,15 @@ func (l *responseCache) add(found map[*resource.Info]*unstructured.Unstructured,
 	l.learn(found, absent)
 }
 
-// invalidateCreated leaves the next question about an object to the API server. That it was made does
-// not show in the path of the request.
+// invalidateCreated drops the cached response of an object, so that the API server responds to
+// its next request. The path of a request to create an object does not contain its name.
 func (l *responseCache) invalidateCreated(object *resource.Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.responses, pathOf(object))
 }
 
-// invalidate leaves the next question to the API server.
+// invalidate drops all cached responses, so that the API server responds to the next request.
 func (l *responseCache) invalidate() { l.add(nil, nil) }
 
 func (l *responseCache) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
@@ -87,7 +87,7 @@ func (l *responseCache) learn(found map[*resource.Info]*unstructured.Unstructure
 	}
 }
 
-// remember keeps what was read of expected objects beyond the first write.
+// remember keeps the expected objects that were read, also after the first write.
 func (l *responseCache) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	l.found = maps.Clone(found)
 	if l.found == nil {
@@ -98,7 +98,7 @@ func (l *responseCache) remember(found map[*resource.Info]*unstructured.Unstruct
 	}
 }
 
-// read says what was read of an object that was expected, and whether it was read.
+// read returns an expected object as it was read. isRead is true if it was read.
 func (l *responseCache) read(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,8 @@ func (l *responseCache) read(object *resource.Info) (live *unstructured.Unstruct
 	return live, isRead
 }
 
-// respond is what a request gets without the API server, nil if it has to go there.
+// respond returns the cached response to a request, nil if the request must be sent to the API
+// server.
 func (l *responseCache) respond(ctx context.Context, request *http.Request) *http.Response {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,21 +137,21 @@ func (l *responseCache) respond(ctx context.Context, request *http.Request) *htt
 	}
 }
 
-// pathOf is where an object is on its API server.
+// pathOf returns the path of an object on its API server.
 func pathOf(object *resource.Info) string {
 	return object.Client.Get().NamespaceIfScoped(object.Namespace, object.Namespaced()).
 		Resource(object.Mapping.Resource.Resource).Name(object.Name).URL().Path
 }
 
-// cachingTransport is a transport that asks for nothing that is known.
+// cachingTransport is a transport that sends no request whose response is cached.
 type cachingTransport struct {
 	next  http.RoundTripper
 	ahead *responseCache
-	//nolint:containedctx // Helm hands none on to its requests; the transport lives for one operation
+	//nolint:containedctx // Helm hands none on to its requests; the transport exists for one operation
 	ctx context.Context
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (f cachingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
 
 func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -160,7 +161,7 @@ func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return f.next.RoundTrip(request)
 }
 
-// liveOf is an object as Helm has just read it, nil if it is not there.
+// liveOf returns an object as Helm has just read it, nil if the object does not exist.
 func (l *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
 	if live, isRead := l.read(info); isRead {
 		if live == nil {
@@ -168,7 +169,7 @@ func (l *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
 		}
 		return live, nil
 	}
-	// Lists of this kind may not be read, or it has been found out one by one.
+	// Objects of this kind may not be listed, or were read one by one.
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // see above

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// shop has objects, and counts how often it is asked for them.
+// shop contains objects, and counts calls of existing.
 type shop struct {
 	has   map[string]bool
 	asked int
@@ -63,7 +63,7 @@ func TestLookahead(t *testing.T) {
 	tests := map[string]struct {
 		before   func(l *responseCache, s *shop, objects kube.ResourceList)
 		requests []string
-		// answers are codes, 0 for one that the API server has to give.
+		// answers are status codes, 0 for a request that must be sent to the API server.
 		answers []int
 		asked   int
 	}{
@@ -140,7 +140,7 @@ func TestLookahead(t *testing.T) {
 	}
 }
 
-// What was there when it was expected is known after it was written, too.
+// Objects that existed when they were expected are still recorded after they were written.
 func TestLookaheadRemembers(t *testing.T) {
 	t.Parallel()
 	s := &shop{has: map[string]bool{"a": true, "b": false}}

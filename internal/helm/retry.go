@@ -8,8 +8,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// onConflict changes an object again that somebody else changed at the same time. All tries
-// together take less than a tenth of a second, so they are made even if ctx ends meanwhile.
+// onConflict tries a change again if another client changed the object at the same time. All
+// tries together take less than a tenth of a second, so they are made even if ctx ends in the
+// meantime.
 func onConflict(ctx context.Context, change func() error) error {
 	_, err := retry.Do(context.WithoutCancel(ctx), retry.Conflict(), func() (struct{}, error) {
 		err := change()

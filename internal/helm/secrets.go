@@ -18,11 +18,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
-// An API server, or a webhook that it asks, can quote an object that it refuses. So an
-// operation gives its masker the values of all Secrets before it sends them.
+// When an API server or one of its webhooks refuses an object, it can quote the object. So an
+// operation adds the values of all Secrets to its masker before it sends them.
 
-// collectSecretsOfManifest adds the values of all Secrets in a manifest. A manifest that cannot be read
-// has none that could be sent.
+// collectSecretsOfManifest adds the values of all Secrets in a manifest. A manifest that
+// cannot be read has no Secret that could be sent.
 func collectSecretsOfManifest(masker *diff.Masker, stream string) {
 	if !strings.Contains(stream, "Secret") {
 		return
@@ -36,8 +36,8 @@ func collectSecretsOfManifest(masker *diff.Masker, stream string) {
 	}
 }
 
-// collectSecretsOfRecord adds the values of all Secrets in a record. Helm gives hooks to no
-// post-renderer.
+// collectSecretsOfRecord adds the values of all Secrets in a record. Hooks need this, because
+// Helm passes them to no post-renderer.
 func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
 	collectSecretsOfManifest(masker, record.Manifest)
 	for _, hook := range record.Hooks {
@@ -45,8 +45,8 @@ func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
 	}
 }
 
-// secretCollector is a post-renderer that adds the values of the Secrets that pass it. Helm checks
-// a manifest before it makes a record.
+// secretCollector is a post-renderer that adds the values of all Secrets in the rendered
+// manifest. It is needed because Helm validates a manifest before it creates a record.
 type secretCollector struct {
 	masker *diff.Masker
 	next   interface {
@@ -73,8 +73,8 @@ func collectSecretsOfLookup(getter action.RESTClientGetter, masker *diff.Masker)
 	}
 }
 
-// secretCollectingStore adds the content of release records before it is sent: it contains the values
-// of all Secrets of the release.
+// secretCollectingStore adds the content of a release record to the masker before it is sent.
+// The record contains the values of all Secrets of the release.
 type secretCollectingStore struct {
 	corev1client.SecretInterface
 
@@ -97,8 +97,8 @@ func (s secretCollectingStore) Update(ctx context.Context, record *corev1.Secret
 	return s.SecretInterface.Update(ctx, record, options)
 }
 
-// collectSecretsOfLive adds the values of the live Secret that a refused request was about. Webhooks are
-// given it as it was, with values that no manifest has.
+// collectSecretsOfLive adds the values of the live Secret of a refused request. Webhooks
+// receive the live Secret too, with values that no manifest has.
 func (n errorRecorder) collectSecretsOfLive(refused *http.Request) {
 	const collection = "/secrets/"
 	read := refused.Method == http.MethodGet || refused.Method == http.MethodPost
@@ -114,15 +114,15 @@ func (n errorRecorder) collectSecretsOfLive(refused *http.Request) {
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body) // The connection limits it.
+	content, err := io.ReadAll(response.Body) // The connection limits the size.
 	var live map[string]any
 	if err == nil && json.Unmarshal(content, &live) == nil {
 		n.masker.AddSecret(live)
 	}
 }
 
-// MaskSecrets returns a manifest in which the values of Secrets, and other texts that are
-// secret, cannot be read.
+// MaskSecrets returns a manifest in which the values of Secrets and the given secret texts are
+// masked.
 func MaskSecrets(stream string, texts ...string) (string, error) {
 	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {

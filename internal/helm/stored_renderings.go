@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// StoredRenderings returns what releases were rendered to, as their records say. Where values
-// came from Secrets, nothing shows of what is in the objects.
+// StoredRenderings returns the renderings of releases from their records. If values came from
+// Secrets, the content of the objects is hidden.
 func (c *Client) StoredRenderings(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
 	read, err := c.contents.read(ctx, observed)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// upgrade makes the next revision of a release.
+// upgrade creates the next revision of a release.
 func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
 	loaded, err := x.chart(ctx, op, d, w.Mark.Revision, true)
 	if err != nil {
@@ -31,7 +31,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	takes := w.TakeOwnership || options.TakeOwnership
 	upgrade.TakeOwnership = takes || w.MovesObjects()
 	upgrade.Description = w.Description
-	// Without this Helm takes the old values over when there are no new ones.
+	// Without this, Helm uses the old values again if there are no new ones.
 	upgrade.ResetValues = true
 	upgrade.MaxHistory = w.MaxHistory
 	if options.MaxHistory > 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// MissingValuesError says that an object or key which values come from is not on
-// the cluster.
+// MissingValuesError reports that an object that values come from, or a key of it, is missing
+// on the cluster.
 type MissingValuesError struct {
 	Source target.Source
-	// Key says that the object is there, and lacks the key.
+	// Key is true if the object exists and lacks the key.
 	Key bool
 }
 
@@ -29,8 +29,8 @@ func (e *MissingValuesError) Error() string {
 	return fmt.Sprintf("helm.valuesFrom: %s does not exist on the cluster", e.Source.Reference)
 }
 
-// Versions says of objects which values come from what revision of them is on the
-// cluster: uid and resourceVersion, "" for one that is not there.
+// Versions returns the versions of objects that values come from: uid and resourceVersion, ""
+// for an object that does not exist.
 func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions := make(map[target.Reference]string, len(references))
 	for _, reference := range references {
@@ -79,8 +79,8 @@ func readValuesObject(ctx context.Context, connection *connection, reference tar
 	return of(found.ObjectMeta, found.Data), nil
 }
 
-// withValuesFrom lays the values that stand on the cluster over those of the
-// deployment (Fleet: internal/helmdeployer/install.go).
+// withValuesFrom merges values from objects on the cluster over the values of the deployment
+// (Fleet: internal/helmdeployer/install.go).
 func withValuesFrom(ctx context.Context, connection *connection, masker *diff.Masker, d target.Deployment) (target.Deployment, error) {
 	sources := d.ValuesFrom()
 	if len(sources) == 0 {
@@ -122,7 +122,7 @@ func (o valuesObject) values(source target.Source) (map[string]any, error) {
 	}
 	var laid map[string]any
 	if yaml.Unmarshal([]byte(text), &laid) != nil {
-		// The parser's words can hold what the object contains.
+		// The parser's error can contain data of the object.
 		return nil, fmt.Errorf("helm.valuesFrom: key %q of %s is not a map in YAML", source.Key, source.Reference)
 	}
 	return laid, nil

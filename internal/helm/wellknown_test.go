@@ -10,7 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Names that Helm's SDK exports are those of wellknown, which other packages use without it.
+// The names in wellknown are those that Helm's SDK exports. Other packages use wellknown to
+// avoid the SDK.
 func TestWellKnownNamesAreHelms(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{

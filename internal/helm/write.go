@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Write carries out what was decided for one release. observed is its newest
-// record, nil when there is none.
+// Write carries out the action that was decided for one release. observed is its newest
+// record, nil if there is none.
 func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	return c.writer.write(ctx, action, d, observed, w)
 }
@@ -34,7 +34,7 @@ type releaseWriter struct {
 	definitions  *definitions
 }
 
-// write hides what is secret in the errors of perform.
+// write hides secret values in the errors of perform.
 func (x *releaseWriter) write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	op, err := x.operations.begin(ctx, d.Namespace)
 	if err != nil {
@@ -63,13 +63,14 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	if w.Known != nil {
 		op.client.within = w.Known.TargetNamespace
 	}
-	if w.Token != nil && !d.HelmOptions().Atomic { // What is atomic may have all of it to write again.
+	if w.Token != nil && !d.HelmOptions().Atomic { // An atomic operation may have to write all objects again.
 		op.client.rest = w.Token.Yield
 		op.client.resume = func() error { return w.Token.Resume(ctx) }
 	}
 	op.client.spare = w.KeepObjects
-	// An operation that is rolled back when it fails waits, as in Helm (pkg/action/upgrade.go,
-	// RunWithContext): else objects that never become ready are no failure.
+	// An operation that is rolled back on failure always waits, as in Helm
+	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
+	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
@@ -94,13 +95,13 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	written, err = x.carryOut(ctx, op, action, d, revision, w)
 	if err != nil {
 		written.Content = op.records.content
-		x.namespaces.inUse.forget(d.Namespace) // Its being gone can be the cause.
+		x.namespaces.inUse.forget(d.Namespace) // A missing namespace can be the cause.
 	}
 	return written, err
 }
 
-// check renders a deployment before its namespace is made, and lets Write.Check refuse its
-// objects. What was rendered is written then: another rendering could give other objects.
+// check renders a deployment before its namespace is created, and lets Write.Check refuse its
+// objects. The same rendering is written later: a second rendering could give other objects.
 func (x *releaseWriter) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
 	number, isUpgrade := revision+1, action != release.Install
 	if !isUpgrade {
@@ -116,8 +117,8 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	return w.Check(documents)
 }
 
-// prepare makes the namespace ready, and meanwhile reads the records that Helm asks for
-// first. A damaged one can panic, which the caller's goroutine is guarded against.
+// prepare prepares the namespace and, at the same time, reads the records that Helm reads
+// first. A damaged record can cause a panic, from which the caller's goroutine recovers.
 func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
 	var making errgroup.Group
 	making.Go(status.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, mark, observed) }))
@@ -125,7 +126,8 @@ func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Dep
 	return making.Wait()
 }
 
-// carryOut does it, once everything is prepared. revision is the newest there is.
+// carryOut carries out the action after everything is prepared. revision is the newest
+// revision.
 func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
 	switch action {
 	case release.Install:
@@ -147,8 +149,9 @@ func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action rele
 	return release.Written{}, fmt.Errorf("release %s cannot be written by the action %s", d.Release, action)
 }
 
-// refreshCapabilities looks whether what was written changes what the cluster can do. What comes
-// after it, as a bundle that depends on it, is to be rendered for that.
+// refreshCapabilities reads the capabilities of the cluster again if the written objects can
+// change them. Later deployments, such as bundles that depend on this one, are rendered for
+// the new capabilities.
 func (x *releaseWriter) refreshCapabilities(written release.Written, err error) (release.Written, error) {
 	if slices.ContainsFunc(written.Rendering.Objects, func(o diff.Object) bool { return manifest.ChangesKinds(o.Kind) }) {
 		x.capabilities.forgetKinds()
@@ -168,7 +171,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 	w.Wait = false
 	written, err := op.written(ctx, d, w, record)
 	if w.Known != nil && w.Known.Content != "" {
-		written.Content = w.Known.Content // To find another one there does not make it trusted.
+		written.Content = w.Known.Content // The current content of the record is not trusted only because it was found.
 	}
 	return written, err
 }
@@ -193,7 +196,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	return made.Rendered, err
 }
 
-// replacesDrift says whether objects that cannot be changed back are replaced.
+// replacesDrift reports whether objects are replaced if they cannot be changed back.
 func replacesDrift(d target.Deployment) bool {
 	return d.Options.CorrectDrift != nil && d.Options.CorrectDrift.Force
 }

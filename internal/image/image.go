@@ -10,12 +10,12 @@ import (
 	digest "github.com/opencontainers/go-digest"
 )
 
-// Registry reads what registries have of images. An address is one of an image, without its tag,
-// such as oci://ghcr.io/acme/web.
+// Registry reads the tags and digests of images in registries. An address is the address of an
+// image without its tag, such as oci://ghcr.io/acme/web.
 type Registry interface {
 	// Tags returns all tags, in any order.
 	Tags(ctx context.Context, address string) ([]string, error)
-	// Digest returns the digest of what a tag leads to.
+	// Digest returns the digest that a tag refers to.
 	Digest(ctx context.Context, address, tag string) (string, error)
 }
 
@@ -25,7 +25,7 @@ type Tag struct {
 	// index.docker.io/library/nginx for nginx.
 	Image string `json:"image"`
 	Tag   string `json:"tag"`
-	// Digest is that of the index if there are images for several platforms.
+	// Digest is the digest of the index if there are images for several platforms.
 	Digest string `json:"digest"`
 }
 
@@ -35,16 +35,16 @@ func (t Tag) Reference() string { return t.Image + ":" + t.Tag }
 // Pinned returns the image with its tag and its digest.
 func (t Tag) Pinned() string { return t.Reference() + "@" + t.Digest }
 
-// Found is what Find finds.
+// Found is the result of Find.
 type Found struct {
 	Tag
 
-	// Tags are those that count, the wanted one first.
+	// Tags are the tags that match the policy, the wanted one first.
 	Tags []string
 }
 
-// Find returns the tag of an image that a policy wants. The tag or digest in the name of the image,
-// if it has one, does not count.
+// Find returns the tag of an image that a policy selects. A tag or digest in the name of the image
+// is ignored.
 func Find(ctx context.Context, registry Registry, image string, policy Policy) (Found, error) {
 	if err := policy.Check(); err != nil {
 		return Found{}, err
@@ -74,12 +74,12 @@ func Find(ctx context.Context, registry Registry, image string, policy Policy) (
 	return Found{Tag: Tag{Image: canonical, Tag: sorted[0], Digest: sum}, Tags: sorted}, nil
 }
 
-// patience is how long one image may take, with all pages of its tags.
+// patience is how long the requests for one image may take, with all pages of its tags.
 const patience = 2 * time.Minute
 
 var errTooSlow = fmt.Errorf("the registry took longer than %s", patience)
 
-// Address returns where a registry has an image: oci://docker.io/library/nginx for nginx:1.29.
+// Address returns the address of an image: oci://docker.io/library/nginx for nginx:1.29.
 func Address(image string) (string, error) {
 	canonical, err := Canonical(image)
 	return addressOf(canonical), err

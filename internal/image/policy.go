@@ -17,33 +17,33 @@ type Order string
 
 // The orders of tags.
 const (
-	// SemVer compares semantic versions. Tags that are none do not count.
+	// SemVer compares semantic versions. Other tags are ignored.
 	SemVer Order = "semver"
 	// Alphabetical compares text, byte by byte.
 	Alphabetical Order = "alphabetical"
-	// Numerical compares whole numbers. Tags that are none do not count.
+	// Numerical compares whole numbers. Other tags are ignored.
 	Numerical Order = "numerical"
 )
 
-// Policy says which tag of an image is wanted. The zero value takes the largest semantic version
-// that is no pre-release.
+// Policy selects a tag of an image. The zero value selects the largest semantic version that is no
+// pre-release.
 type Policy struct {
-	// By is SemVer if it is "".
+	// By is the order; "" is SemVer.
 	By Order
-	// Range is a range of semantic versions, such as "~1.4"; "" is "*". It counts with SemVer only.
+	// Range is a range of semantic versions, such as "~1.4"; "" is "*". It applies to SemVer only.
 	Range string
-	// Smallest takes the smallest tag instead of the largest. It does not count with SemVer.
+	// Smallest selects the smallest tag instead of the largest. It does not apply to SemVer.
 	Smallest bool
-	// Filter is a regular expression; "" matches each tag. Tags that it does not match do not count.
-	// If it has a group, the text of the first one is compared instead of the tag.
+	// Filter is a regular expression; "" matches each tag. Tags that it does not match are ignored.
+	// If it has a group, the text of the first group is compared instead of the tag.
 	Filter string
 }
 
-// NoTagError reports that no tag of an image counts.
+// NoTagError reports that no tag of an image matches the policy.
 type NoTagError struct {
 	// Tags is how many tags there are.
 	Tags int
-	// Policy is what none of them meets.
+	// Policy is the policy that no tag matches.
 	Policy Policy
 }
 
@@ -68,15 +68,15 @@ func (e *NoTagError) Error() string {
 
 func (p Policy) versions() string { return cmp.Or(p.Range, "*") }
 
-// candidate is a tag that counts.
+// candidate is a tag that matches the policy.
 type candidate struct {
 	tag     string
 	text    string
 	version *semver.Version
 }
 
-// Sort returns the tags that count, the wanted one first. Of equal ones the first in the alphabet
-// is the first, whatever order a registry lists them in.
+// Sort returns the tags that match the policy, the wanted one first. Equal tags are in alphabetical
+// order, so the order in which a registry lists them has no effect.
 //
 // Errors: *NoTagError, and those of Check.
 func (p Policy) Sort(tags []string) ([]string, error) {
@@ -103,7 +103,7 @@ func (p Policy) Sort(tags []string) ([]string, error) {
 
 func (p Policy) candidate(tag string, filter *regexp.Regexp, constraint *semver.Constraints) (candidate, bool) {
 	if !isTag(tag) {
-		return candidate{}, false // It cannot be pulled, and may contain anything.
+		return candidate{}, false // Such a tag cannot be pulled, and may contain any text.
 	}
 	one := candidate{tag: tag, text: tag}
 	if filter != nil {
@@ -127,7 +127,7 @@ func (p Policy) candidate(tag string, filter *regexp.Regexp, constraint *semver.
 	return one, true
 }
 
-// compare orders what is wanted before what is not.
+// compare orders wanted tags first.
 func (p Policy) compare(a, b candidate) int {
 	order := 0
 	switch p.By {
@@ -145,7 +145,7 @@ func (p Policy) compare(a, b candidate) int {
 	return -order
 }
 
-// Check says what is wrong with a policy.
+// Check returns what is wrong with a policy.
 func (p Policy) Check() error {
 	_, _, err := p.compile()
 	return err
@@ -179,10 +179,10 @@ var (
 	numberPattern = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// maxTag is the most bytes that a tag has.
+// maxTag is the maximum length of a tag in bytes.
 const maxTag = 128
 
-// isTag is the grammar of the OCI distribution specification.
+// isTag checks the grammar of the OCI distribution specification.
 func isTag(text string) bool { return len(text) <= maxTag && tagPattern.MatchString(text) }
 
 func isNumber(text string) bool { return numberPattern.MatchString(text) }

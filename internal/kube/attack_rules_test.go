@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// A repository brings diff.comparePatches, which are carried out on every object.
+// A repository contains diff.comparePatches, which are applied to every object.
 func TestAttackComparePatches(t *testing.T) {
 	t.Parallel()
 	pointers := func(many int) []string {

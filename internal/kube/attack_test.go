@@ -74,7 +74,7 @@ func TestAttackRedirect(t *testing.T) {
 	}
 }
 
-// endless answers with JSON that never ends, and counts what was taken of it.
+// endless responds with JSON that never ends, and counts how many bytes of it were sent.
 func endless(taken *atomic.Int64, begin, again string, code int) http.HandlerFunc {
 	block := strings.Repeat(again, 1<<16/len(again)+1)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +89,7 @@ func endless(taken *atomic.Int64, begin, again string, code int) http.HandlerFun
 	}
 }
 
-// A cluster that never stops answering takes a limited amount of memory, once.
+// A response that never ends takes a limited amount of memory, and is requested only once.
 func TestAttackEndlessAnswer(t *testing.T) {
 	const mebibyte = 1 << 20
 	tests := map[string]struct {
@@ -141,7 +141,7 @@ func TestAttackEndlessAnswer(t *testing.T) {
 			var taken atomic.Int64
 			code := max(test.code, http.StatusOK)
 			connection := to(serve(t, endless(&taken, test.begin, test.again, code)))
-			connection.RequestTimeout = time.Minute // The amount is to end it.
+			connection.RequestTimeout = time.Minute // The limit of bytes must end the request, not the time.
 			err := test.ask(t.Context(), t, connect(t, connection))
 			if _, ok := errors.AsType[*kube.TooLargeError](err); !ok || class(kube.Classify("c1", err)) != neither {
 				t.Errorf("got %.300v", err)
@@ -167,7 +167,7 @@ func typed(t *testing.T, c *kube.Client) kubernetes.Interface {
 	return made
 }
 
-// A watch may go on for ever, one event of it may not.
+// A watch may last for ever, but one of its events may not.
 func TestAttackEndlessEvent(t *testing.T) {
 	tests := map[string]struct{ again string }{
 		"one line":         {again: "a"},
@@ -197,7 +197,7 @@ func TestAttackEndlessEvent(t *testing.T) {
 	}
 }
 
-// Many events are no large one.
+// Many small events do not count as one large event.
 func TestManyEventsPass(t *testing.T) {
 	t.Parallel()
 	event := `{"type": "ADDED", "object": {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"a": "` +
@@ -226,7 +226,7 @@ func TestManyEventsPass(t *testing.T) {
 	}
 }
 
-// A list that always names a next page ends, and each object is asked for by its name.
+// A list that always returns a next page ends, and each object is then read by its name.
 func TestAttackEndlessPages(t *testing.T) {
 	var pages, gets atomic.Int64
 	connection := to(serve(t, func(w http.ResponseWriter, r *http.Request) {

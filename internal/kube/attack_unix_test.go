@@ -22,8 +22,8 @@ import (
 
 const plugin = "client.authentication.k8s.io/v1"
 
-// A command that gives credentials may hang, print without end, or leave others behind
-// that hold its output open. It costs its own clusters some time, and nothing goes on.
+// A command that prints credentials may hang, print without end, or leave processes behind that
+// keep its output open. It delays only its own clusters, and no process is left running.
 func TestAttackExec(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -112,8 +112,7 @@ func expectGroupGone(t *testing.T, pids string) {
 	}
 }
 
-// One command of many clusters runs once, and a request that waits for it has its whole
-// time left.
+// A command of many clusters runs once, and a request that waits for it keeps its whole time.
 func TestExecIsSharedAndNotCounted(t *testing.T) {
 	t.Parallel()
 	runs := filepath.Join(t.TempDir(), "runs")
@@ -139,8 +138,8 @@ func TestExecIsSharedAndNotCounted(t *testing.T) {
 	}
 }
 
-// The credentials of a command are asked for anew when a server refuses them, and its
-// certificates are shown.
+// The credentials of a command are read again when a server refuses them, and its certificates are
+// sent to the server.
 func TestExecCredentialsAreRenewed(t *testing.T) {
 	t.Parallel()
 	certificate, key := pair(t, "from a command", time.Hour)
@@ -179,7 +178,7 @@ func TestExecCredentialsAreRenewed(t *testing.T) {
 	}
 }
 
-// A file that a connection names may be no file.
+// A path that a connection names may not be a regular file.
 func TestAttackFiles(t *testing.T) {
 	t.Parallel()
 	large := write(t, "large", "", 0o600)
@@ -241,7 +240,7 @@ func TestAttackFiles(t *testing.T) {
 	}
 }
 
-// fifo is a pipe that nobody writes to.
+// fifo makes a pipe that no process writes to.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")

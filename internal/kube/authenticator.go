@@ -16,8 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// credentials are what requests are signed with. Those without an expiry hold until a
-// server refuses them.
+// credentials sign requests. Credentials without an expiry are valid until a server refuses them.
 type credentials struct {
 	token       string
 	certificate *tls.Certificate
@@ -28,9 +27,9 @@ func (c *credentials) isValid() bool {
 	return c != nil && (c.expires.IsZero() || time.Now().Before(c.expires))
 }
 
-// authenticator reads credentials when a request needs them, once for all requests that
-// wait for them. client-go has two of its own: one runs commands without any limit of
-// time or output, the other reads files that never end.
+// authenticator reads credentials when a request needs them, once for all requests that wait for
+// them. client-go has two authenticators, both without limits. One runs a command for any time and
+// with any output, and the other reads a file of any size.
 type authenticator struct {
 	read func(context.Context) (*credentials, error)
 	// limit is how long one reading may take.
@@ -39,13 +38,14 @@ type authenticator struct {
 	mu      sync.Mutex
 	known   *credentials
 	running *reading
-	// failure is returned until retry: no caller waits twice for a command that does not end.
+	// failure is returned until the time retry, so that no caller waits twice for a command that
+	// does not end.
 	failure error
 	retry   time.Time
 
-	// connections are those that were opened with a certificate of its own.
+	// connections tracks the open connections. They are closed when the certificate changes.
 	connections *connrotation.ConnectionTracker
-	// dial and certificate have an address that client-go compares transports by.
+	// dial and certificate are pointers, because client-go compares transports by these addresses.
 	dial        *transport.DialHolder
 	certificate *transport.GetCertHolder
 }
@@ -61,7 +61,7 @@ type reading struct {
 	err error
 }
 
-// newAuthenticator makes one that reads by read, for at most limit.
+// newAuthenticator makes an authenticator that reads credentials with read, for at most limit.
 func newAuthenticator(limit time.Duration, read func(context.Context) (*credentials, error)) *authenticator {
 	const timeout = 30 * time.Second // as client-go
 	a := &authenticator{read: read, limit: limit, connections: connrotation.NewConnectionTracker()}
@@ -71,7 +71,7 @@ func newAuthenticator(limit time.Duration, read func(context.Context) (*credenti
 	return a
 }
 
-// install makes a transport use the credentials. A certificate can be among them.
+// install makes a transport use the credentials. They can contain a certificate.
 func (a *authenticator) install(on *transport.Config) {
 	on.Wrap(a.wrap)
 	on.TLS.GetCertHolder = a.certificate
@@ -86,17 +86,18 @@ func (a *authenticator) wrap(next http.RoundTripper) http.RoundTripper {
 	return credentialTransport{next: next, by: a}
 }
 
-// lastCertificate is that of the request for which a connection is opened.
+// lastCertificate returns the certificate of the current credentials. The request that opens a
+// connection has read them before.
 func (a *authenticator) lastCertificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil {
-		return nil, nil //nolint:nilnil // client-go takes it for no certificate
+		return nil, nil //nolint:nilnil // client-go treats nil as no certificate
 	}
 	return a.known.certificate, nil
 }
 
-// credentials are those that are known, or read now.
+// credentials returns the current credentials while they are valid, and otherwise reads new ones.
 func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
 	a.mu.Lock()
 	if a.known.isValid() {
@@ -122,8 +123,8 @@ func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
 	}
 }
 
-// begin reads on behalf of all who wait. No request is its own: one may be given up while
-// others wait.
+// begin starts a reading for all requests that wait. The end of one request does not cancel the
+// reading, because others may still wait for it.
 func (a *authenticator) begin(by context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(by), a.limit)
 	begun := &reading{done: make(chan struct{}), cancel: cancel}
@@ -143,7 +144,7 @@ func (a *authenticator) finish(ended *reading, late bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.running != ended {
-		return // Everybody gave up waiting.
+		return // No request waits for it any more.
 	}
 	a.running = nil
 	if ended.err != nil {
@@ -159,7 +160,7 @@ func (a *authenticator) finish(ended *reading, late bool) {
 	}
 }
 
-// leave gives up waiting. A reading that nobody waits for ends.
+// leave stops waiting for a reading. A reading that no request waits for is cancelled.
 func (a *authenticator) leave(left *reading) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,8 +173,8 @@ func (a *authenticator) leave(left *reading) {
 	}
 }
 
-// refused says that a server does not take credentials, so that the next request reads
-// them again.
+// refused marks credentials as expired after a server has refused them, so that the next request
+// reads them again.
 func (a *authenticator) refused(used *credentials) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -217,8 +218,8 @@ func (s credentialTransport) RoundTrip(request *http.Request) (*http.Response, e
 	return response, err
 }
 
-// timeoutTransport is a transport that gives a request its time, from when it is signed. A request
-// that waits for a command has more.
+// timeoutTransport is a transport that limits the time of a request, counted from when it is
+// signed. The time of a command that prints the credentials does not count.
 type timeoutTransport struct {
 	next  http.RoundTripper
 	limit time.Duration

@@ -11,10 +11,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Await returns when the objects of a release are ready, or ctx ends. They are judged as
-// Inspect does; its finding lists those that are missing or not ready, and counts all
-// others as ready, whatever else is to be said of them. It returns at once when the
-// cluster does not know a kind, because that can be otherwise a moment later.
+// Await returns when the objects of a release are ready, or ctx ends. It compares objects as
+// Inspect does. The finding lists the objects that are missing or not ready. All others count as
+// ready, even if they are modified or belong to another release. Await returns at once when the
+// cluster does not have a kind, because the kind may be added a moment later.
 func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*unstructured.Unstructured) (release.Finding, error) {
 	parts, err := c.parts(ctx, of.Observed.Namespace, wanted)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 	return finding, err
 }
 
-// health is what is waited for when the objects of a release are to be ready that
-// somebody else has written.
+// health is the waitCondition of Await: the objects of a release are ready. Another process may
+// have written them.
 type health struct {
 	by    comparer
 	parts map[*resource.Info]manifestObject
@@ -88,7 +88,7 @@ func (health) isHopeless([]release.Finding, time.Time) bool { return false }
 
 func (health) nextCheck() time.Time { return time.Time{} }
 
-// unsettledError carries what is missing or not ready.
+// unsettledError lists the objects that are missing or not ready.
 type unsettledError struct{ finding release.Finding }
 
 func (e *unsettledError) Error() string { return "objects are missing or not ready" }

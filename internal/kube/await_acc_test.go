@@ -10,8 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// What a bundle depends on is to be there and ready; what else is to be said of it is no
-// matter.
+// The objects that a bundle depends on must exist and be ready. Nothing else about them matters.
 func TestAccAwait(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "await")

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// RedirectError says that a server answered a request with a redirect. An API server never
-// redirects a client. Following one would give the credentials to another host.
+// RedirectError reports that a server responded with a redirect. An API server never redirects a
+// client. A client that follows a redirect sends its credentials to another host.
 type RedirectError struct {
-	// Host is where the redirect leads to.
+	// Host is the host that the server redirects to.
 	Host string
 }
 
@@ -21,11 +21,11 @@ func (e *RedirectError) Error() string {
 		"Check that the address of the cluster is the address of its API server", e.Host)
 }
 
-// TooLargeError says that a server gave more than is read of one response.
+// TooLargeError reports that a response is larger than its limit.
 type TooLargeError struct {
-	// What was read, such as "a list", and Path where.
+	// What is the kind of response, such as "a list", and Path the path of its URL.
 	What, Path string
-	// Limit is how many bytes are read.
+	// Limit is the limit in bytes.
 	Limit int64
 }
 
@@ -34,23 +34,23 @@ func (e *TooLargeError) Error() string {
 		e.Path, e.What, e.Limit>>20, e.Limit*expansion>>20)
 }
 
-// Limits of one response, in bytes after decompression. etcd takes objects of 1.5 MiB by
-// default, an API server requests of 3 MiB.
+// Limits of one response, in bytes after decompression. By default etcd accepts objects of 1.5 MiB,
+// and an API server accepts requests of 3 MiB.
 const (
 	objectLimit = 8 << 20
-	// listLimit is for one page of a list. A list of Helm or of others has no pages.
+	// listLimit is for one page of a list. Helm and other libraries list without pages.
 	listLimit     = 64 << 20
 	documentLimit = 64 << 20 // of discovery and of OpenAPI
-	failureLimit  = 1 << 20  // of what a server says when a request fails
+	failureLimit  = 1 << 20  // of the response to a request that failed
 
-	// expansion is how many times its length a response may take in memory: objects that
-	// hold little take far more there than written as JSON.
+	// expansion is the memory that a response may take, as a multiple of its length. Objects with
+	// little content take far more memory than their JSON.
 	expansion = 8
-	// What one object and one item take in memory, in bytes, beside their text.
+	// The memory that one object and one item take, in bytes, in addition to their text.
 	objectWeight, itemWeight = 256, 24
 )
 
-// limitingTransport is a transport that follows no redirect and reads no response without end.
+// limitingTransport is a transport that fails on a redirect and on a response that is too large.
 type limitingTransport struct {
 	next http.RoundTripper
 	// prefix is the path under which the API server is served.
@@ -77,7 +77,8 @@ func isRedirect(code int) bool {
 	return code >= http.StatusMultipleChoices && code < http.StatusBadRequest
 }
 
-// hostOf is the host of a redirect, without a path or a query, which can hold secrets.
+// hostOf returns the host of a redirect, without a path or a query, because these can contain
+// secrets.
 func hostOf(from *url.URL, target string) string {
 	to, err := from.Parse(target)
 	if err != nil || to.Host == "" {
@@ -110,7 +111,7 @@ func (b limitingTransport) limit(request *http.Request, response *http.Response)
 	return &body
 }
 
-// responseLimit says what a path of an API server leads to, and how much of it is read.
+// responseLimit returns what an API server sends for a path, and the limit of that response.
 func responseLimit(path string) (what string, limit int64) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -130,10 +131,10 @@ func responseLimit(path string) (what string, limit int64) {
 	return "an object", objectLimit
 }
 
-// budget is what may still be read.
+// budget is how much may still be read.
 type budget struct{ bytes, memory int64 }
 
-// spend takes what content costs, and says whether there was as much.
+// spend subtracts the cost of content, and reports whether the budget was large enough.
 func (b *budget) spend(content []byte) bool {
 	length := int64(len(content))
 	b.bytes -= length
@@ -168,8 +169,9 @@ func (b *limitedBody) fail() error {
 	return b.exceeded
 }
 
-// limitedEvents is the response to a watch, JSON objects without end of which each is
-// limited. What reads it, json.Decoder, buffers all of an object before it gives any.
+// limitedEvents is the response to a watch: a sequence of JSON objects without end, each with a
+// limit. json.Decoder, which reads the response, buffers a whole object before it returns any of
+// it.
 type limitedEvents struct {
 	limitedBody
 
@@ -197,7 +199,7 @@ func (e *limitedEvents) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// event says how much of content belongs to the event that has begun, and whether it ends
+// event returns how many bytes of content belong to the current event, and whether the event ends
 // there.
 func (e *limitedEvents) event(content []byte) (length int, ended bool) {
 	for i, char := range content {

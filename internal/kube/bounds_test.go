@@ -95,7 +95,7 @@ func TestLimitedBody(t *testing.T) {
 	}
 }
 
-// However a stream is cut into pieces, the same events fit.
+// The same events fit, however the stream is cut into pieces.
 func FuzzLimitedEvents(f *testing.F) {
 	f.Add([]byte(`{"a": "}"}`+"\n"+`{"b": [1, {}]}`), 12)
 	f.Add([]byte(`{"a": "\\\"}"}{"b": 1}`), 16)

@@ -12,11 +12,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// brokenError is an error of a connection: one without a type of its own, as those of
-// HTTP/2, or one in the middle of a response.
+// brokenError is an error of a connection: an error without a type of its own, such as those of
+// HTTP/2, or an error in the middle of a response.
 type brokenError struct {
 	err error
-	// answered says that the response had begun.
+	// answered is true if the response had begun.
 	answered bool
 }
 
@@ -28,14 +28,14 @@ func isBroken(err error) bool {
 	return is
 }
 
-// isBrokenOff says whether there was a response, and not the whole of it.
+// isBrokenOff reports whether a response began and was not complete.
 func isBrokenOff(err error) bool {
 	broken, is := errors.AsType[*brokenError](err)
 	return is && broken.answered
 }
 
-// errorTyper gives errors of connections a type. Those that client-go knows by comparing
-// stay as they are, and so do those of watches, which end in the middle.
+// errorTyper wraps errors of connections in a *brokenError. Errors that client-go recognizes by
+// comparison stay as they are. So do errors in the response to a watch, which can end at any point.
 type errorTyper struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
@@ -58,7 +58,7 @@ func (m errorTyper) RoundTrip(request *http.Request) (*http.Response, error) {
 // markedBody is a response that may break off.
 type markedBody struct {
 	io.ReadCloser
-	asked context.Context //nolint:containedctx // it is the request's, and ends with the response
+	asked context.Context //nolint:containedctx // the context of the request, which ends with the response
 }
 
 func (b markedBody) Read(into []byte) (int, error) {

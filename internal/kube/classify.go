@@ -14,13 +14,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Classify gives an error of a request to a cluster its type: a
-// *status.UnreachableError when no API server answered, a *status.DeniedError
-// when it refused or wanted to redirect, a *status.BusyError when it could not just
-// then or did not come to the end of its response. Any other error, nil included, stays
-// as it is: a certificate that is not trusted, as a server did respond, a
-// *TooLargeError, as the same response would come again, credentials that could not be
-// had, as nobody was asked, and a request that was cancelled.
+// Classify gives the error of a request to a cluster a type. A *status.UnreachableError means that
+// no API server responded. A *status.DeniedError means that a server refused the request or
+// redirected it. A *status.BusyError means that the server could not process the request at that
+// time, or did not complete its response.
+//
+// Any other error, nil included, stays as it is. Examples are an untrusted certificate, because a
+// server did respond, and a *TooLargeError, because the next response would be as large.
+// Credentials that could not be read are another example, because no request was sent. So is a
+// cancelled request.
 func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
@@ -35,7 +37,7 @@ func Classify(cluster string, err error) error {
 	return err
 }
 
-// IsDenied says whether an API server refused a request with 401 or 403.
+// IsDenied reports whether an API server refused a request with 401 or 403.
 func IsDenied(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
@@ -49,8 +51,8 @@ func isClassified(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy)
 }
 
-// isBusy knows responses of an API server that can be others a moment later, and those
-// that broke off. That an object exists already is not among them, although it is a
+// isBusy reports whether the API server may accept the same request a moment later, or did not
+// complete its response. The error that an object exists already is not included, although it is a
 // conflict too.
 func isBusy(err error) bool {
 	if isBrokenOff(err) {
@@ -64,24 +66,23 @@ func isBusy(err error) bool {
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError || apierrors.IsConflict(err)
 }
 
-// isCertificateRejected says whether a server broke the connection off with a TLS alert,
-// which it does when it does not accept a client's certificate. The alert itself
-// has a type that crypto/tls keeps to itself; it is known by its operation
-// (crypto/tls/conn.go, readRecordOrCCS).
+// isCertificateRejected reports whether a server closed the connection with a TLS alert. A server
+// does so when it rejects the certificate of a client. crypto/tls does not export the type of the
+// alert, so the alert is recognized by its operation (crypto/tls/conn.go, readRecordOrCCS).
 func isCertificateRejected(err error) bool {
 	operation, ok := errors.AsType[*net.OpError](err)
 	return ok && operation.Op == "remote error"
 }
 
-// isRedirected says whether a request was answered by a redirect. A proxy that asks for a
-// new login does so, and whatever else has taken the place of a cluster.
+// isRedirected reports whether the response to a request was a redirect. A proxy that requires a
+// new login sends one, and so does another server at the address of the cluster.
 func isRedirected(err error) bool {
 	_, is := errors.AsType[*RedirectError](err)
 	return is
 }
 
-// isUnreachable knows failures of the network and responses of a gateway that
-// stands before the API server.
+// isUnreachable reports whether a request failed in the network or at a gateway in front of the API
+// server.
 func isUnreachable(err error) bool {
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
 		switch answer.Status().Code {

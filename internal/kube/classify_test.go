@@ -21,7 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// What Classify can make of an error.
+// The types that Classify can give an error.
 const (
 	unreachable = "unreachable"
 	denied      = "denied"
@@ -81,7 +81,7 @@ func TestClassifyAnswers(t *testing.T) {
 	}
 }
 
-// begin answers with the beginning of an object.
+// begin responds with the beginning of an object.
 func begin(then func(*http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind": "Name`)
@@ -103,8 +103,8 @@ func TestClassifyConnections(t *testing.T) {
 		connection func(*testing.T) kube.Connection
 		ctx        func(context.Context) (context.Context, context.CancelFunc)
 		want       string
-		is         any  // the error that is in it
-		once       bool // ask without client-go's retries, which take 10 s
+		is         any  // the error that it wraps
+		once       bool // without the retries of client-go, which take 10 s
 	}{
 		"nothing listens": {
 			connection: func(t *testing.T) kube.Connection {
@@ -304,7 +304,8 @@ func TestClassifyLeavesOtherErrors(t *testing.T) {
 	if err := kube.Classify("c1", plain); !errors.Is(err, plain) || class(err) != neither {
 		t.Errorf("%v became %v", plain, err)
 	}
-	// A deadline that passed while nobody was asked says nothing of a cluster.
+	// A deadline that passed before any request was sent does not mean that a cluster is
+	// unreachable.
 	if err := kube.Classify("c1", fmt.Errorf("waiting: %w", context.DeadlineExceeded)); class(err) != neither {
 		t.Errorf("the deadline became %v", err)
 	}
@@ -318,7 +319,7 @@ func TestClassifyLeavesOtherErrors(t *testing.T) {
 	}
 }
 
-// listen takes connections, hands them to a function and keeps them open.
+// listen accepts connections, passes them to a function and keeps them open.
 func listen(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -1,6 +1,6 @@
-// Package kube is the way to a cluster: a connection becomes a client with
-// discovery that is read once, and objects are watched for becoming ready or
-// for going away.
+// Package kube connects to clusters. It makes a client from a connection and reads discovery once
+// for each client. It compares live objects with manifests, and waits until objects are ready or
+// deleted.
 package kube
 
 import (
@@ -42,14 +42,13 @@ type Client struct {
 	reader    *objectReader
 }
 
-// New makes a client. It reads the kubeconfig files that the connection names
-// and dials nothing. masker is given every credential that the client has or comes to have,
-// before it is sent.
+// New makes a client. It reads the kubeconfig files of the connection and opens no network
+// connection. Every credential of the client is added to masker before it is sent.
 func New(c Connection, masker *diff.Masker) (*Client, error) {
 	return new(Kubeconfigs).Client(c, masker)
 }
 
-// Client is New with files that are read once.
+// Client does the same as New, and reads each kubeconfig file once for all clients.
 func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error) {
 	if masker == nil {
 		masker = &diff.Masker{}
@@ -74,7 +73,7 @@ func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error)
 	return newClient(shared)
 }
 
-// newClient makes a client of a configuration from share.
+// newClient makes a client from a configuration that share returned.
 func newClient(shared *rest.Config) (*Client, error) {
 	client := &Client{config: shared}
 	found, err := newDiscoverer(shared)
@@ -92,18 +91,17 @@ func newClient(shared *rest.Config) (*Client, error) {
 	return client, nil
 }
 
-// share makes a configuration with a transport and a rate limit that all
-// clients made from it have in common. Left to itself client-go gives each
-// client a limit of its own and, with a proxy or an exec plugin, connections of
-// its own. A command that gives credentials may take limit. masker is given what requests
-// are signed with.
+// share makes a configuration with a transport and a rate limit for all clients made from it. By
+// default client-go gives each client its own limit and, with a proxy or an exec plugin, its own
+// connections. A command that prints credentials may take limit. The credentials of requests are
+// added to masker.
 func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest.Config, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, &ConnectionError{Attribute: "host", Message: "is not the address of an API server"}
 	}
-	// Innermost, so that what it sees comes from the network and not from whatever
-	// has to be read to sign a request.
+	// The innermost transport sees only what the network returns, not errors from reading the
+	// credentials of a request.
 	inner := func(next http.RoundTripper) http.RoundTripper {
 		signed := credentialCollector{next: next, masker: masker, last: &atomic.Value{}}
 		return limitingTransport{next: errorTyper{next: signed}, prefix: strings.TrimSuffix(server.Path, "/")}
@@ -120,7 +118,7 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,
 		Burst:     config.Burst,
-		// A warning is the text of a server or of a webhook, for a log that nobody masks.
+		// A warning contains text of a server or of a webhook, and would be logged without masking.
 		WarningHandler: rest.NoWarnings{},
 	}
 	if config.ExecProvider != nil {
@@ -132,12 +130,12 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 	return limited, nil
 }
 
-// inFlight is how many requests to one cluster are on their way at once, and less than
-// the streams that an API server allows on one connection.
+// inFlight is how many requests to one cluster run at once. It is less than the number of streams
+// that an API server allows on one connection.
 const inFlight = 64
 
-// inflightLimiter lets so many requests pass at once. It counts them until they are answered,
-// not until the response was read, so that a watch occupies no slot.
+// inflightLimiter limits how many requests run at once. A request counts until its response begins,
+// not until the response is read, so that a watch occupies no slot.
 type inflightLimiter struct {
 	next   http.RoundTripper
 	tokens chan struct{}
@@ -156,10 +154,9 @@ func (c inflightLimiter) RoundTrip(request *http.Request) (*http.Response, error
 	return c.next.RoundTrip(request)
 }
 
-// As makes a client that acts as a service account of the cluster. It shares the
-// transport and the limit on requests; discovery is its own, as what an identity
-// may discover can differ. The identity of the connection needs the right to
-// impersonate the account.
+// As makes a client that acts as a service account of the cluster. It shares the transport and the
+// limit on requests. It has its own discovery, because identities may discover different APIs. The
+// identity of the connection needs the right to impersonate the account.
 func (c *Client) As(namespace, serviceAccount string) (*Client, error) {
 	config := rest.CopyConfig(c.config)
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
@@ -177,17 +174,17 @@ func (c *Client) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error)
 	return c.discovery, nil
 }
 
-// ToRESTMapper gives the shared mapper. It reads discovery again when it meets a
-// kind it does not know.
+// ToRESTMapper gives the shared mapper. The mapper reads discovery again when it does not find a
+// kind.
 func (c *Client) ToRESTMapper() (meta.RESTMapper, error) { return c.mapper, nil }
 
-// ToRawKubeConfigLoader is asked for a default namespace only.
+// ToRawKubeConfigLoader is used for a default namespace only.
 func (c *Client) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
 }
 
-// UID identifies the cluster: it is that of the namespace kube-system, which
-// lives as long as the cluster.
+// UID returns the UID of the namespace kube-system. It identifies the cluster, because the
+// namespace exists as long as the cluster.
 func (c *Client) UID(ctx context.Context) (string, error) {
 	namespace, err := c.typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {

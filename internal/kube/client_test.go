@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// requests remembers what a server was asked.
+// requests records the requests that a server got.
 type requests struct {
 	mu   sync.Mutex
 	last *http.Request
@@ -207,7 +207,7 @@ func TestAddressWithAPath(t *testing.T) {
 	}
 }
 
-// Whatever is made from a client goes through its transport and its limit.
+// All clients that are made from a client share its transport and its limit.
 func TestClientsShareTransportAndLimit(t *testing.T) {
 	t.Parallel()
 	connections := make(chan string, 10)

@@ -38,7 +38,7 @@ type plugin struct {
 	Info []byte
 }
 
-// transportFor makes the transport of a configuration. A command that it names may take
+// transportFor makes the transport of a configuration. The command of the configuration may take
 // limit.
 func transportFor(config *rest.Config, limit time.Duration) (http.RoundTripper, error) {
 	plain := rest.CopyConfig(config)
@@ -47,7 +47,7 @@ func transportFor(config *rest.Config, limit time.Duration) (http.RoundTripper, 
 	if err != nil {
 		return nil, err
 	}
-	// As in client-go, credentials that are given win.
+	// As in client-go, given credentials take precedence over a command.
 	if config.ExecProvider != nil && !made.HasTokenAuth() && !made.HasBasicAuth() && !made.HasCertAuth() {
 		by, err := commandOf(config, limit)
 		if err != nil {
@@ -99,15 +99,15 @@ var codecs = sync.OnceValue(func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 })
 
-// authenticators are those of all clusters, by command: one that serves many clusters in
-// the same way runs once for all of them, as in client-go.
+// authenticators contains the authenticators of all clusters, by command. A command that is the
+// same for many clusters runs once for all of them, as in client-go.
 var authenticators = struct { //nolint:gochecknoglobals // the result of a command is valid for the process
 	mu sync.Mutex
 	of map[string]*authenticator
 }{of: map[string]*authenticator{}}
 
 func authenticatorOf(c plugin) *authenticator {
-	key, _ := json.Marshal(c) // It contains nothing that JSON cannot.
+	key, _ := json.Marshal(c) // JSON can encode everything in it.
 	authenticators.mu.Lock()
 	defer authenticators.mu.Unlock()
 	known := authenticators.of[string(key)]

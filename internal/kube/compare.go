@@ -14,9 +14,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// differences are the fields of wanted that live does not have, or has with another
-// value. What only live has is a default of the server or belongs to somebody else,
-// and is none. Lists are compared as an apply merges them.
+// differences returns the fields of wanted that live lacks or has with another value. A field that
+// only live has is not a difference: the server or another client has set it. Lists are compared as
+// an apply merges them.
 func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 	c := comparison{secret: isSecret(wanted)}
 	wantedContent, liveContent := contentOf(wanted), contentOf(live)
@@ -41,8 +41,8 @@ type values struct {
 	typed typedValue
 }
 
-// typedValue is a value in the notation of its Go type. known says that the type is known,
-// and there that it has the field.
+// typedValue is a value in the notation of its Go type. known is true if the type is known, and
+// exists is true if the type has the field.
 type typedValue struct {
 	value         any
 	known, exists bool
@@ -68,7 +68,7 @@ func (f typedValue) item(i, of int) typedValue {
 func (c *comparison) add(at path, live any) {
 	difference := release.Difference{Path: string(at), Fingerprint: "-"}
 	if !c.secret {
-		// Content that cannot be written as JSON is not in an API server's response.
+		// The content is from an API server, so it can be written as JSON.
 		content, _ := json.Marshal(live)
 		difference.Fingerprint = release.ShortHash(content)
 	}
@@ -104,16 +104,17 @@ func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatc
 	}
 }
 
-// listSchema says how a list is merged; as one whole if it says nothing.
+// listSchema describes how a list is merged. The zero value is for a list that is replaced as a
+// whole.
 type listSchema struct {
 	strategicpatch.LookupPatchMeta
 	key     string
 	isMerge bool
 }
 
-// isDropped says whether a server does not store the wanted value, because it says
-// nothing, or because its type has no such field. An empty text in a map, such as in
-// the data of a ConfigMap, is stored.
+// isDropped reports whether a server does not store the wanted value, because the value is empty or
+// its type has no such field. An empty text in a map, such as in the data of a ConfigMap, is
+// stored.
 func (v values) isDropped() bool {
 	if v.typed.known && v.wanted == "" {
 		return !v.typed.exists
@@ -145,8 +146,9 @@ func (c *comparison) compareLists(at path, wanted, live []any, typed typedValue,
 	}
 }
 
-// compareMember looks for an item of a list with a key. Several can have the same, as
-// the ports of a Service with two protocols; one that is as wanted is enough.
+// compareMember compares an item of a list whose items have a key. Several live items can have the
+// same key, such as the ports of a Service with two protocols. One live item that is as wanted is
+// enough.
 func (c *comparison) compareMember(at path, wanted any, live []any, typed typedValue, list listSchema) {
 	name := fieldOf(wanted, list.key)
 	at = at.item(fmt.Sprint(name))
@@ -183,7 +185,7 @@ func fieldOf(item any, key string) any {
 	return fields[key]
 }
 
-// fieldSchema says how a field is merged, nil where nobody knows.
+// fieldSchema returns how a field is merged, nil if that is unknown.
 func fieldSchema(schema strategicpatch.LookupPatchMeta, key string) strategicpatch.LookupPatchMeta {
 	if list, ok := schema.(listSchema); ok {
 		schema = list.LookupPatchMeta
@@ -201,8 +203,7 @@ func fieldSchema(schema strategicpatch.LookupPatchMeta, key string) strategicpat
 	return field
 }
 
-// typedForm writes an object in the notation of its Go type. Kinds that are not
-// built in have none.
+// typedForm writes an object in the notation of its Go type. Only built-in kinds have a Go type.
 func typedForm(content map[string]any) (typedValue, strategicpatch.LookupPatchMeta) {
 	object := &unstructured.Unstructured{Object: content}
 	typed, err := scheme.Scheme.New(object.GroupVersionKind())
@@ -223,7 +224,7 @@ func typedForm(content map[string]any) (typedValue, strategicpatch.LookupPatchMe
 	return typedValue{value: written, known: true, exists: true}, schema
 }
 
-// isEmptyValue says whether a value says nothing: a server need not store it.
+// isEmptyValue reports whether a value is empty, so that a server need not store it.
 func isEmptyValue(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -246,7 +247,7 @@ func isEmptyValue(value any) bool {
 	return ok && number == 0
 }
 
-// isEqual compares values of any depth. Numbers are equal whatever their type.
+// isEqual compares values of any depth. Numbers of different types can be equal.
 func isEqual(a, b any) bool {
 	left, ok := numberOf(a)
 	if ok {
@@ -279,7 +280,7 @@ func numberOf(value any) (float64, bool) {
 	return 0, false
 }
 
-// path is where a field stands: "spec.ports[80].targetPort".
+// path is the position of a field: "spec.ports[80].targetPort".
 type path string
 
 var plainField = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

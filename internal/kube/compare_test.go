@@ -13,7 +13,7 @@ func TestDifferences(t *testing.T) {
 	const (
 		web       = "apiVersion: apps/v1, kind: Deployment, "
 		config    = "apiVersion: v1, kind: ConfigMap, "
-		secret    = "apiVersion: v1, kind: Secret, " //nolint:gosec // holds none
+		secret    = "apiVersion: v1, kind: Secret, " //nolint:gosec // contains no secret
 		service   = "apiVersion: v1, kind: Service, "
 		widget    = "apiVersion: example.com/v1, kind: Widget, "
 		policy    = "apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, "

@@ -35,7 +35,7 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 	condition.Status, condition.Message = computed.Status.String(), withCauses(computed.Message, replicaFailure(live))
 	switch {
 	case isPod(object) && phase(live) == corev1.PodFailed:
-		// To kstatus a pod that has ended is as wanted, however it ended.
+		// kstatus treats every pod that has ended as current, even one that has failed.
 		condition.Status, condition.ended = status.FailedStatus.String(), true
 	case computed.Status == status.FailedStatus:
 		condition.ended = isJob(object)
@@ -48,8 +48,8 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 	return condition, false, nil
 }
 
-// replicaFailure is why a workload cannot make pods, as its conditions say. kstatus reads
-// only how many there are.
+// replicaFailure returns why a workload cannot create pods, from its conditions. kstatus reads only
+// the number of pods.
 func replicaFailure(live *unstructured.Unstructured) []string {
 	conditions, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
 	if err != nil || live.GroupVersionKind().Group != "apps" {
@@ -67,7 +67,7 @@ func replicaFailure(live *unstructured.Unstructured) []string {
 	return nil
 }
 
-// phase is that of a pod, "" when it has none.
+// phase returns the phase of a pod, "" if the pod has none.
 func phase(pod *unstructured.Unstructured) corev1.PodPhase {
 	text, _, err := unstructured.NestedString(pod.Object, "status", "phase")
 	if err != nil {
@@ -76,8 +76,8 @@ func phase(pod *unstructured.Unstructured) corev1.PodPhase {
 	return corev1.PodPhase(text)
 }
 
-// isComplete distinguishes a job that is done from one that has only started, which is
-// enough for kstatus.
+// isComplete reports whether a job is complete. kstatus treats a job that has only started as
+// current too.
 func isComplete(job *unstructured.Unstructured) bool {
 	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
 	if err != nil {
@@ -92,8 +92,8 @@ func isComplete(job *unstructured.Unstructured) bool {
 	return false
 }
 
-// answerOf is the object as the API server answered it to a write or a read that
-// somebody made with info before, nil if there was none.
+// answerOf returns the object from the response to an earlier write or read with info, nil if there
+// was none.
 func answerOf(info *resource.Info) *unstructured.Unstructured {
 	object, ok := info.Object.(*unstructured.Unstructured)
 	if !ok || info.ResourceVersion == "" || object.GetUID() == "" || object.GetResourceVersion() != info.ResourceVersion {
@@ -102,12 +102,11 @@ func answerOf(info *resource.Info) *unstructured.Unstructured {
 	return object
 }
 
-// isConclusive says whether a response to a write, by which an object is ready, can be
-// relied on. kstatus takes an object without a status for ready, and the response to
-// a write comes before any controller had a chance to write one. So kinds of others
-// are always looked at; and built-in ones that controllers work on show by their
-// observed generation, which kstatus has compared, that the status is of what was
-// written.
+// isConclusive reports whether the response to a write proves that an object is ready. kstatus
+// treats an object without a status as ready, and no controller has written a status when the
+// server responds. So an object of a custom kind is always read again. A built-in kind with a
+// controller must have an observed generation. kstatus has compared the observed generation, so the
+// status belongs to what was written.
 func isConclusive(answer *unstructured.Unstructured) bool {
 	kind := answer.GroupVersionKind()
 	if !scheme.Scheme.Recognizes(kind) {

@@ -16,9 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// Connection says how one cluster is reached: by Host, by the content of a
-// kubeconfig, by kubeconfig files, or, when none of them is given, by what the
-// environment says.
+// Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, or by
+// kubeconfig files. Without any of them, environment variables are used.
 type Connection struct {
 	Host                 string
 	ClusterCACertificate string // PEM
@@ -41,7 +40,7 @@ type Connection struct {
 	Insecure        bool
 	ImpersonateUser string
 	QPS             float32       // default no limit
-	Burst           int           // default 100, of no meaning without QPS
+	Burst           int           // default 100, no effect without QPS
 	RequestTimeout  time.Duration // default 30s
 }
 
@@ -54,7 +53,7 @@ type Exec struct {
 	Timeout    time.Duration // default 1m
 }
 
-// ConnectionError says what is wrong with one setting of a connection.
+// ConnectionError describes an invalid setting of a connection.
 type ConnectionError struct {
 	Attribute string
 	Message   string
@@ -72,8 +71,8 @@ const (
 	userAgent             = "terraform-provider-fleet"
 )
 
-// Validate finds settings that contradict each other or are incomplete. All of
-// them come as one error, each a *ConnectionError. It reads no file.
+// Validate finds settings that contradict each other or are incomplete. It returns one error that
+// joins a *ConnectionError for each of them. It reads no file.
 func (c Connection) Validate() error {
 	var errs []error
 	wrong := func(attribute, message string) {
@@ -157,14 +156,14 @@ func (c Connection) contexts() []setting {
 	}
 }
 
-// restConfig reads kubeconfig files with load where the connection or the environment
-// names them.
+// restConfig makes the configuration of a client. It uses load for kubeconfig files that the
+// connection or the environment names.
 func (c Connection) restConfig(load kubeconfigLoader, masker *diff.Masker) (*rest.Config, error) {
 	c, err := c.filled()
 	if err != nil {
 		return nil, err
 	}
-	c.AddSecrets(masker) // Those of the environment.
+	c.AddSecrets(masker) // The secrets from the environment.
 	config, err := c.base(load)
 	if err != nil {
 		return nil, err
@@ -219,7 +218,7 @@ func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
 func loadContent(content string) (*clientcmdapi.Config, error) {
 	config, err := clientcmd.Load([]byte(content))
 	if err != nil {
-		return nil, errors.New("kubeconfig cannot be read: it is not a kubeconfig in YAML or JSON") // The parser's words can hold what it reads.
+		return nil, errors.New("kubeconfig cannot be read: it is not a kubeconfig in YAML or JSON") // The parser's message can quote the content.
 	}
 	return config, nil
 }
@@ -240,8 +239,8 @@ func (c Connection) direct() (*rest.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		// As BearerTokenFile, client-go would want to read it now. It is read with
-		// the first request, and again after a minute or a 401.
+		// client-go would read a BearerTokenFile now. This file is read with the first request, and
+		// again after tokenTime or a 401.
 		config.Wrap(tokenFrom("token_file", path).wrap)
 	}
 	if c.Exec != nil {
@@ -256,8 +255,8 @@ func (c Connection) direct() (*rest.Config, error) {
 	return config, nil
 }
 
-// withScheme completes an address without a scheme. Left to itself client-go would
-// send credentials to it in the clear unless a certificate is given as well.
+// withScheme adds https to an address without a scheme. client-go would use http and send
+// credentials unencrypted, unless a certificate is given as well.
 func withScheme(host string) string {
 	if strings.Contains(host, "://") {
 		return host
@@ -280,7 +279,7 @@ func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Conf
 	return c.fromContext(config, "the kubeconfig "+strings.Join(expanded, ", "))
 }
 
-// fromContext picks a context. where names the kubeconfig in errors.
+// fromContext uses one context of a kubeconfig. where names the kubeconfig in errors.
 func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*rest.Config, error) {
 	name := c.ConfigContext
 	if name == "" {
@@ -304,7 +303,7 @@ func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*res
 	if err != nil {
 		return nil, fmt.Errorf("reading context %q of %s: %w", name, where, err)
 	}
-	if token != "" && rest.IsConfigTransportTLS(*picked) { // As client-go, which sends no credentials in the clear.
+	if token != "" && rest.IsConfigTransportTLS(*picked) { // Like client-go, which sends no credentials unencrypted.
 		picked.Wrap(tokenFrom("tokenFile of the kubeconfig", token).wrap)
 	}
 	return picked, nil

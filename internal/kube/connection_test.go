@@ -152,8 +152,8 @@ func restConfigTests() map[string]restConfigTest {
 	}
 }
 
-// expectConfig compares but for functions, which it tries, and defaults, which
-// it fills in.
+// expectConfig compares two configurations. It calls their functions instead of comparing them, and
+// fills in defaults.
 func expectConfig(t *testing.T, want, got *rest.Config, proxy string, wraps bool) {
 	t.Helper()
 	want.UserAgent = userAgent
@@ -228,7 +228,7 @@ func TestValidate(t *testing.T) {
 	}
 	tests := map[string]struct {
 		connection Connection
-		want       []string // attribute and the beginning of what is wrong with it
+		want       []string // attribute and the beginning of the message
 	}{
 		"nothing, the environment may say":  {},
 		"host and token":                    {connection: token},

@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// contentOf returns what of an object is compared. What others write on every object
-// of its kind is left out.
+// contentOf returns the part of an object that is compared. Fields that controllers or Helm write
+// on every object of a kind are left out.
 func contentOf(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy().Object
 	delete(content, "status")
@@ -28,14 +28,14 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 	case isSecret(object):
 		decodeSecret(content)
 	case kind.Group == "rbac.authorization.k8s.io" && kind.Kind == "ClusterRole" && content["aggregationRule"] != nil:
-		delete(content, "rules") // A controller puts them together.
+		delete(content, "rules") // A controller aggregates them.
 	case hasCABundles.Has(kind.Kind):
 		withoutCABundles(content)
 	}
 	return content
 }
 
-// hasCABundles are kinds into which certificates are put by a controller.
+// hasCABundles are the kinds in which a controller sets certificates.
 var hasCABundles = sets.New("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "APIService") //nolint:gochecknoglobals // a constant set
 
 func withoutCABundles(value any) {
@@ -54,7 +54,7 @@ func withoutCABundles(value any) {
 	}
 }
 
-// texts are m without some keys.
+// texts returns m without some keys.
 func texts(m map[string]string, without ...string) map[string]any {
 	left := map[string]any{}
 	for key, value := range m {
@@ -69,8 +69,8 @@ func isSecret(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Secret" && object.GetAPIVersion() == "v1"
 }
 
-// decodeSecret puts stringData into data, as the server does, and decodes data, so
-// that another way to write the same is none.
+// decodeSecret moves stringData into data, as the server does, and decodes data. Two notations of
+// the same value are then equal.
 func decodeSecret(secret map[string]any) {
 	decoded := map[string]any{}
 	data, _ := secret["data"].(map[string]any)

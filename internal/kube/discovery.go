@@ -20,16 +20,16 @@ import (
 
 var _ discovery.AggregatedDiscoveryInterfaceWithContext = discoverer{}
 
-// discoverer reads both halves of discovery at the same time. client-go asks for /apis
-// when /api was answered (client-go/discovery, GroupsAndMaybeResourcesWithContext), and
-// everything waits for discovery.
+// discoverer reads both halves of discovery at the same time, because all other requests wait for
+// discovery. client-go requests /apis only after the response to /api (client-go/discovery,
+// GroupsAndMaybeResourcesWithContext).
 type discoverer struct {
 	*discovery.DiscoveryClient
 
 	timeout time.Duration // of one request
 }
 
-// newDiscoverer makes a discovery client of a configuration from share.
+// newDiscoverer makes a discovery client from a configuration that share returned.
 func newDiscoverer(shared *rest.Config) (discoverer, error) {
 	config := rest.CopyConfig(shared)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return prefetchingTransport{next: next} })
@@ -40,7 +40,7 @@ func newDiscoverer(shared *rest.Config) (discoverer, error) {
 	return discoverer{DiscoveryClient: client, timeout: shared.Timeout}, nil
 }
 
-// GroupsAndMaybeResourcesWithContext is what a cache in memory asks for.
+// GroupsAndMaybeResourcesWithContext reads discovery for the cache in memory.
 func (d discoverer) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
 ) {
@@ -55,23 +55,24 @@ type secondKey struct{}
 
 // secondHalf is the request for /apis of one reading of discovery.
 type secondHalf struct {
-	//nolint:containedctx // that of the reading, as the request for /api ends before
+	//nolint:containedctx // the context of the reading, because the request for /api ends earlier
 	ctx    context.Context
 	asking sync.WaitGroup
 	begun  bool
-	// response is the response, all of it, until it is taken. There is none if that failed.
+	// response is the complete response until take returns it, nil if the request failed.
 	response *http.Response
 }
 
-// begin asks for /apis as it is asked for /api. That is asked again if the server wants it.
+// begin sends the request for /apis together with the request for /api. It does so once, even if
+// client-go repeats the request for /api.
 func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	if s.begun {
 		return
 	}
 	s.begun = true
-	request := first.Clone(s.ctx) //nolint:contextcheck // that of the first ends with its response
+	request := first.Clone(s.ctx) //nolint:contextcheck // the context of the first request ends with its response
 	request.URL.Path += "s"
-	// Without a response it is asked again, and an error shows there.
+	// If this request fails, RoundTrip sends it again and returns its error.
 	s.asking.Go(status.RecoveringTo(func(error) {}, "reading the API groups", func() {
 		response, err := next.RoundTrip(request)
 		if err != nil {
@@ -87,7 +88,7 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	}))
 }
 
-// take returns once what was asked, nil if it has to be asked again.
+// take returns the response once. It returns nil if the request has to be sent again.
 func (s *secondHalf) take() *http.Response {
 	s.asking.Wait()
 	response := s.response
@@ -95,7 +96,7 @@ func (s *secondHalf) take() *http.Response {
 	return response
 }
 
-// prefetchingTransport is a transport that asks for the second half of discovery with the first.
+// prefetchingTransport is a transport that requests the second half of discovery with the first.
 type prefetchingTransport struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.

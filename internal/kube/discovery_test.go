@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// Both halves of discovery are under way at once: a server that keeps the first back until
-// it is asked for the second is read in no time. Each is asked for once.
+// Both halves of discovery are requested at the same time, each once. So a server that delays the
+// first half until the second is requested is read without a delay.
 func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range map[string]string{"alone on a host": "", "behind a path": "/k8s/clusters/c-1"} {
@@ -46,7 +46,7 @@ func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
 						close(asked)
 					}
 					answer(w, http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps"}}})
-				case "/api/v1": // A server of before 1.26 is asked for each group.
+				case "/api/v1": // On a server before 1.26 each group is read by itself.
 					answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: "v1"})
 				}
 			})
@@ -70,7 +70,7 @@ func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
 	}
 }
 
-// An answer for the second half that breaks off is asked for anew.
+// If the response with the second half breaks off, the second half is requested again.
 func TestDiscoveryAsksAnewForWhatBrokeOff(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -98,7 +98,7 @@ func TestDiscoveryAsksAnewForWhatBrokeOff(t *testing.T) {
 	}
 }
 
-// A half that fails fails the whole, and nothing stays under way.
+// If one half fails, discovery fails, and no request is left running.
 func TestDiscoveryFailsWithEitherHalf(t *testing.T) {
 	t.Parallel()
 	denied := refuse(http.StatusForbidden, metav1.StatusReasonForbidden)

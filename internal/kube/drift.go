@@ -14,10 +14,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Inspect looks at the live objects of releases, of all of them together, and says of
-// each what its objects are like; wanted are what their manifests hold. A kind that the
-// identity may not read is left out; any other failure concerns the releases that have
-// such an object.
+// Inspect reads the live objects of all releases together and returns a finding for each release.
+// wanted contains the objects of the manifests. Objects of a kind that the identity may not read
+// are only counted. Any other failure is an error of each release with such an object.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wanted [][]*unstructured.Unstructured) []release.Finding {
 	findings := make([]release.Finding, len(releases))
 	parts := make([][]manifestObject, len(releases))
@@ -44,18 +43,18 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wan
 // manifestObject is one object of a manifest.
 type manifestObject struct {
 	wanted *unstructured.Unstructured
-	// info leads to the live object. It has no resource if the cluster does not know
-	// the kind.
+	// info identifies the live object. Its mapping has no resource if the cluster does not have the
+	// kind.
 	info *resource.Info
 }
 
-// parts are the objects of a manifest, each once, in the namespace they are in.
+// parts returns the objects of a manifest, each once, with the namespace that each is in.
 func (c *Client) parts(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]manifestObject, error) {
 	found := make([]manifestObject, 0, len(objects))
 	known := map[string]bool{}
 	for _, wanted := range objects {
 		if wanted.GetName() == "" {
-			continue // The cluster gave it a name that nobody wrote down.
+			continue // The cluster generated its name, which the manifest does not contain.
 		}
 		info, err := c.infoOf(ctx, wanted, namespace)
 		if err != nil {
@@ -95,8 +94,8 @@ func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, 
 	return info, ctx.Err()
 }
 
-// confirmUnknownKind fails unless the API server says that it has no such kind. That
-// discovery lacks it proves nothing: it leaves out what it could not read.
+// confirmUnknownKind fails unless the API server reports that it has no such kind. A kind that
+// discovery lacks may exist, because discovery leaves out what it could not read.
 func (c *Client) confirmUnknownKind(kind schema.GroupVersionKind) error {
 	list, err := c.typed.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
@@ -128,7 +127,7 @@ func findingOf(of release.Inspection, parts []manifestObject, seen map[*resource
 	return finding
 }
 
-// comparer is what the objects of one release are compared by.
+// comparer compares the objects of one release with their manifest.
 type comparer struct {
 	of       release.Inspection
 	compiled rules
@@ -140,7 +139,7 @@ func newComparer(of release.Inspection, parts []manifestObject) (comparer, error
 	return comparer{of: of, compiled: compiled, scaled: scalers(parts)}, err
 }
 
-// compare puts what was seen of one object into the finding.
+// compare adds the result of reading one object to the finding.
 func (m comparer) compare(finding *release.Finding, p manifestObject, got readResult) error {
 	name := describe(p.info)
 	switch {
@@ -163,13 +162,13 @@ func (m comparer) compare(finding *release.Finding, p manifestObject, got readRe
 	return nil
 }
 
-// isTemporary says whether an object is made to go away by itself.
+// isTemporary reports whether an object is a Job that the cluster deletes after its end.
 func isTemporary(p manifestObject) bool {
 	_, expires, err := unstructured.NestedFieldNoCopy(p.wanted.Object, "spec", "ttlSecondsAfterFinished")
 	return isJob(p.info) && expires && err == nil
 }
 
-// compareOne puts one object that exists into the finding.
+// compareOne adds one existing object to the finding.
 func compareOne(finding *release.Finding, p manifestObject, live *unstructured.Unstructured, compiled rules, scaled replicaBounds, stored map[string]string) error {
 	name := describe(p.info)
 	wanted, err := compiled.normalize(scaled.withoutReplicas(p.wanted, live))
@@ -192,7 +191,7 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 		return nil
 	}
 	if isJob(p.info) {
-		finding.Ready++ // A job is done once; how far it is says nothing of the release.
+		finding.Ready++ // A job runs once, and its progress does not count for the release.
 		return nil
 	}
 	condition, ready, err := conditionOf(p.info, withoutIgnored(live, compiled.ignore))
@@ -207,8 +206,8 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 	return nil
 }
 
-// owningRelease names the release that owns an object, if that is another one. An object
-// without a note is the release's, because its manifest says so.
+// owningRelease returns the release that owns an object, "" if it is this one. An object without
+// the annotation belongs to this release, because the manifest contains it.
 func owningRelease(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
 	name, noted := annotations[wellknown.ReleaseName]
@@ -219,7 +218,7 @@ func owningRelease(live *unstructured.Unstructured, observed release.Observed) s
 	return owner
 }
 
-// replicaBounds are the bounds that autoscalers of a release keep workloads in.
+// replicaBounds are the limits that the autoscalers of a release set for the replicas of workloads.
 type replicaBounds map[workload]bounds
 
 type workload struct{ group, kind, namespace, name string }
@@ -253,8 +252,8 @@ func scalers(parts []manifestObject) replicaBounds {
 	return found
 }
 
-// withoutReplicas returns a workload without its number of replicas, if an autoscaler of the
-// same release has chosen the number there is.
+// withoutReplicas returns a workload without its number of replicas if an autoscaler of the same
+// release scales it. The live number must be within the limits of the autoscaler.
 func (s replicaBounds) withoutReplicas(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := wanted.GroupVersionKind()
 	limits, scaled := s[workload{kind.Group, kind.Kind, wanted.GetNamespace(), wanted.GetName()}]

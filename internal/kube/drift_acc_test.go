@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// manifest reads objects as the record of a release holds them.
+// manifest reads objects as they are stored in the record of a release.
 func manifest(t *testing.T, documents ...string) []*unstructured.Unstructured {
 	t.Helper()
 	objects := make([]*unstructured.Unstructured, len(documents))
@@ -39,7 +39,7 @@ func (l lab) inspection(rules release.Rules) release.Inspection {
 	return release.Inspection{Observed: release.Observed{Release: "r", Namespace: l.namespace}, Rules: rules}
 }
 
-// inspect looks at one release.
+// inspect inspects one release.
 func (l lab) inspect(t *testing.T, client *kube.Client, rules release.Rules, documents ...string) release.Finding {
 	t.Helper()
 	found := client.Inspect(t.Context(), []release.Inspection{l.inspection(rules)}, [][]*unstructured.Unstructured{manifest(t, documents...)})
@@ -49,7 +49,7 @@ func (l lab) inspect(t *testing.T, client *kube.Client, rules release.Rules, doc
 	return found[0]
 }
 
-// paths are the differences of a finding, by object.
+// paths returns the differences of a finding, by object.
 func paths(f release.Finding) map[string][]string {
 	found := map[string][]string{}
 	for _, modified := range f.Modified {
@@ -67,8 +67,8 @@ func expectPaths(t *testing.T, f release.Finding, want map[string][]string) {
 	}
 }
 
-// defaulted are objects on which API servers set defaults, and write values in their own
-// way.
+// defaulted returns objects on which API servers set defaults, and whose values they write in
+// another notation.
 func defaulted(namespace string) []string {
 	const template = "template: {metadata: {labels: {app: a}}, spec: {%s containers: [{name: main, image: example.com/main, ports: [{containerPort: 80}], " +
 		"env: [{name: A, value: x}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}], resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: 0.1}}, " +
@@ -111,7 +111,7 @@ func TestAccServerDefaultsAreNoDrift(t *testing.T) {
 	if len(found.Missing)+len(found.NotOwned)+len(found.Refused) > 0 || found.Ready+len(found.NotReady) != len(documents) {
 		t.Errorf("found %+v, want %d objects as they were deployed", found, len(documents))
 	}
-	// Certificates, and labels of other controllers, belong to others.
+	// Certificates, and labels of other controllers, are not differences.
 	l.patch(t, infos[16], `{"webhooks":[{"name":"a.example.com","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"caBundle":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJkekNDQVIyZ0F3SUJBZ0lCQURBS0JnZ3Foa2pPUFFRREFqQWpNU0V3SHdZRFZRUUREQmhyTTNNdGMyVnkKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=","service":{"name":"a","namespace":"a"}},"rules":[{"apiGroups":["none.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["nothings"]}]}]}`, "")
 	l.patch(t, infos[0], `{"metadata":{"labels":{"of":"another"},"annotations":{"of":"another"}},"spec":{"template":{"metadata":{"annotations":{"of":"another"}}}}}`, "")
 	expectPaths(t, l.inspect(t, l.Client, release.Rules{}, documents...), nil)
@@ -156,7 +156,7 @@ func TestAccDriftIsFound(t *testing.T) {
 		t.Errorf("a secret value can be read: %s", text)
 	}
 
-	// What was so when the release was written is none.
+	// A difference that existed when the release was written does not count.
 	stored := l.inspection(release.Rules{})
 	stored.Stored = found.Differences()
 	again := l.Inspect(t.Context(), []release.Inspection{stored}, [][]*unstructured.Unstructured{manifest(t, documents...)})[0]
@@ -181,7 +181,7 @@ func TestAccDriftOfScaledWorkloads(t *testing.T) {
 		expectPaths(t, l.inspect(t, l.Client, release.Rules{}, webDeployment(), autoscaler), test.want)
 	}
 	l.patch(t, infos[0], `{"spec":{"replicas":4}}`, "")
-	expectPaths(t, l.inspect(t, l.Client, release.Rules{}, webDeployment()), differs) // The autoscaler is of another bundle.
+	expectPaths(t, l.inspect(t, l.Client, release.Rules{}, webDeployment()), differs) // The autoscaler belongs to another bundle.
 }
 
 func TestAccDriftWithComparePatches(t *testing.T) {
@@ -238,7 +238,7 @@ func TestAccDriftOfCustomResources(t *testing.T) {
 	}
 }
 
-// A kind that must not be read is left out, and all others are looked at.
+// A kind that must not be read is left out, and all other objects are inspected.
 func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-denied")
@@ -263,7 +263,7 @@ func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	}
 }
 
-// A cluster that does not answer says nothing of any object.
+// If a cluster does not respond, nothing is reported about its objects.
 func TestAccDriftOfAClusterThatIsAway(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-away")
@@ -274,8 +274,7 @@ func TestAccDriftOfAClusterThatIsAway(t *testing.T) {
 	}
 }
 
-// All releases of a cluster are looked at together: one list for each kind and
-// namespace.
+// All releases of a cluster are inspected together: one list for each kind and namespace.
 func TestAccDriftOfManyReleasesTakesFewRequests(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-many")

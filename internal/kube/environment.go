@@ -14,9 +14,9 @@ import (
 // a connection.
 var errNoConnection = errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
 
-// filled completes a connection that names no place to connect to by what the
-// environment says. The variables are those of HashiCorp's kubernetes provider,
-// and KUBECONFIG. A setting that the connection has itself wins.
+// filled adds settings from environment variables to a connection without a host, a kubeconfig and
+// a config path. The variables are those of HashiCorp's kubernetes provider, and KUBECONFIG. A
+// setting of the connection itself takes precedence.
 func (c Connection) filled() (Connection, error) {
 	if len(given(c.places())) > 0 {
 		return c, nil
@@ -32,7 +32,7 @@ func (c Connection) filled() (Connection, error) {
 			return c, errors.New("KUBE_INSECURE is neither true nor false")
 		}
 	}
-	// A context is one of a kubeconfig.
+	// A context setting applies to a kubeconfig, not to a host.
 	if os.Getenv("KUBE_HOST") != "" && len(given(c.contexts())) == 0 {
 		fill(&filled.Host, "KUBE_HOST")
 		fill(&filled.Token, "KUBE_TOKEN")

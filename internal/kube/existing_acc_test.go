@@ -8,7 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// What is there is told with its metadata alone, and as what, by a list or one by one.
+// Existing objects are read with their metadata alone and with their kind, by a list or one by one.
 func TestAccExisting(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "existing")

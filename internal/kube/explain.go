@@ -19,22 +19,24 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// What is read to explain a wait that failed, at most.
+// Limits for what is read to explain a wait that failed.
 const (
 	explanationTime  = 3 * time.Second
 	explainedObjects = 5
-	// causesOfObject are reported of one object.
+	// causesOfObject is how many causes are reported for one object.
 	causesOfObject = 3
 	explainedPods  = 100
 	readEvents     = 500
-	// longestCause is how much Kubernetes itself writes into an event. A longer text is
-	// left out and not cut: half a secret is not recognized by who masks it.
+	// longestCause is the length of the longest message that Kubernetes itself writes into an
+	// event. A longer message is left out, not cut, because a masker does not recognize half a
+	// secret.
 	longestCause = 1024
 )
 
-// explain adds to an error of a wait what pods and events say of the objects, as they were seen
-// last. It costs at most one list of events for each namespace, and two lists for each object.
-// What the identity may not read is left out. Nobody waits for it after an interruption.
+// explain adds the causes that pods and events report to the error of a wait. seen contains the
+// objects as they were last read. explain sends at most one list request for the events of each
+// namespace, and two list requests for each object. What the identity may not read is left out.
+// After an interruption nothing is read.
 func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured) {
 	failed, ok := errors.AsType[*NotReadyError](err)
 	if !ok || errors.Is(ctx.Err(), context.Canceled) {
@@ -70,8 +72,8 @@ func withCauses(message string, causes []string) string {
 	return message + " (" + strings.Join(added, "; ") + ")"
 }
 
-// repeats says whether a cause is part of a text, or adds to it only what came before a
-// colon: the event "Error creating: <message>" repeats the condition "<message>".
+// repeats reports whether a text contains a cause, or the part of it after a second colon. For
+// example, the event "FailedCreate: Error creating: <message>" repeats the condition "<message>".
 func repeats(cause, text string) bool {
 	if strings.Contains(text, cause) {
 		return true
@@ -81,13 +83,13 @@ func repeats(cause, text string) bool {
 	return found && strings.Contains(text, message)
 }
 
-// explainer reads each list once.
+// explainer reads the events of each namespace once.
 type explainer struct {
 	client *Client
 	events map[string][]corev1.Event // by namespace
 }
 
-// causes returns why an object is not ready: what its containers wait for comes before events.
+// causes returns why an object is not ready. The causes in its pods are listed before its events.
 func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured) []string {
 	about := []types.UID{live.GetUID()}
 	var causes []string
@@ -108,7 +110,8 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 	return causes
 }
 
-// newestReplicaSet is that of a Deployment: failures of a former rollout explain nothing.
+// newestReplicaSet returns the newest ReplicaSet of a Deployment, because failures of an earlier
+// rollout explain nothing.
 func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, isRead bool) {
 	if live.GroupVersionKind().GroupKind().String() != "Deployment.apps" {
 		return "", true
@@ -127,7 +130,8 @@ func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Uns
 	return uid, true
 }
 
-// pods are those that owners have made for an object, or the object itself.
+// pods returns the pods that owners have created for an object, or the object itself if it is a
+// pod.
 func (x *explainer) pods(ctx context.Context, live *unstructured.Unstructured, owners []types.UID) []corev1.Pod {
 	var pod corev1.Pod
 	if live.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
@@ -147,7 +151,7 @@ func (x *explainer) pods(ctx context.Context, live *unstructured.Unstructured, o
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !isOwned(&pod, owners) })
 }
 
-// selectorOf is what a workload selects its pods by, "" for other objects.
+// selectorOf returns the pod selector of a workload, "" for other objects.
 func selectorOf(live *unstructured.Unstructured) string {
 	switch live.GroupVersionKind().Group {
 	case "apps", "batch":
@@ -170,7 +174,7 @@ func isOwned(object metav1.Object, owners []types.UID) bool {
 	return owner != nil && slices.Contains(owners, owner.UID)
 }
 
-// warnings are the newest Warning events about objects, one for each reason.
+// warnings returns the newest Warning events about objects, one for each reason.
 func (x *explainer) warnings(ctx context.Context, namespace string, about []types.UID) []string {
 	all, isRead := x.events[namespace]
 	if !isRead {
@@ -186,7 +190,7 @@ func (x *explainer) warnings(ctx context.Context, namespace string, about []type
 	var texts []string
 	reasons := map[string]bool{}
 	for _, event := range all {
-		// BackOff repeats what the state of the container says.
+		// BackOff repeats the state of the container.
 		if event.Reason == "BackOff" || reasons[event.Reason] || !slices.Contains(about, event.InvolvedObject.UID) {
 			continue
 		}
@@ -210,8 +214,8 @@ func lastSeen(event *corev1.Event) time.Time {
 	return last
 }
 
-// causesInPod is what keeps a pod from being ready, as its status says. What a container
-// wrote before it ended stays out: it can be anything.
+// causesInPod returns why a pod is not ready, from its status. The message that a container wrote
+// before it ended is left out, because it can contain anything.
 func causesInPod(pod *corev1.Pod) []string {
 	var causes []string
 	for _, condition := range pod.Status.Conditions {
@@ -263,8 +267,8 @@ func reasonText(reason, message string) string {
 	return reason + ": " + message
 }
 
-// withoutGeneratedNames replaces what controllers make up, such as the end of the name of a
-// pod, so that one cause on many clusters reads alike.
+// withoutGeneratedNames replaces generated names and UIDs, such as the suffix of the name of a pod.
+// The text of a cause is then the same on all clusters.
 func withoutGeneratedNames(live *unstructured.Unstructured, text string) string {
 	const letters = "[bcdfghjklmnpqrstvwxz2456789]"
 	name := regexp.QuoteMeta(live.GetName())

@@ -20,7 +20,7 @@ func workload(kind, podSpec string) string {
 	return fmt.Sprintf("apiVersion: apps/v1\nkind: %[3]s\nmetadata: {name: %[1]s}\nspec: {replicas: 1, serviceName: web, selector: {matchLabels: {app: %[1]s}}, "+pods+"}", "web", podSpec, kind)
 }
 
-// failedWait is the error of a wait for objects that do not become ready.
+// failedWait returns the error of a wait for objects that do not become ready.
 func failedWait(t *testing.T, l lab, client *kube.Client, manifests ...string) string {
 	t.Helper()
 	err := client.WaitReady(soon(t, 4*short), l.infos(t, manifests...), withJobs)
@@ -72,7 +72,7 @@ func (l lab) label(t *testing.T, change string) {
 	}
 }
 
-// What a kubelet would write is written by the test, to a pod that no node gets.
+// The test writes what a kubelet would write, to a pod that no node gets.
 func TestAccWaitReadyExplainsPods(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "explain-pods")
@@ -107,7 +107,7 @@ func TestAccWaitReadyExplainsPods(t *testing.T) {
 	}
 }
 
-// setStatus writes the status of the one pod there is.
+// setStatus writes the status of the only pod.
 func (l lab) setStatus(t *testing.T, status corev1.PodStatus) {
 	t.Helper()
 	list, err := l.typed.CoreV1().Pods(l.namespace).List(t.Context(), metav1.ListOptions{})

@@ -64,7 +64,7 @@ func TestCauseInContainer(t *testing.T) {
 	}
 }
 
-// One cause on many clusters is one text.
+// The same cause on many clusters has the same text.
 func TestWithoutGeneratedNames(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, text, want string }{

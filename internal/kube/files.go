@@ -17,13 +17,13 @@ const (
 	// kubeconfig, and of a token, a certificate or a key.
 	kubeconfigLimit = 8 << 20
 	secretLimit     = 1 << 20
-	// fileTime is how long a file may take that is a pipe.
+	// fileTime is how long reading a pipe may take.
 	fileTime = 10 * time.Second
-	// tokenTime is how long a token from a file is used. It is that of client-go.
+	// tokenTime is how long a token from a file is used, as in client-go.
 	tokenTime = 50 * time.Second
 )
 
-// FileError says why a file that a connection names is not read.
+// FileError reports why a file of a connection could not be read.
 type FileError struct {
 	// Setting names the file, such as "token_file".
 	Setting, Path string
@@ -35,8 +35,8 @@ func (e *FileError) Error() string { return fmt.Sprintf("reading %s %s: %v", e.S
 // Unwrap gives the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// isPipe says whether a file is a pipe, such as that of a process substitution of a shell.
-// It fails unless it is one or a regular file of at most limit bytes.
+// isPipe reports whether a file is a pipe, such as that of a process substitution of a shell. It
+// fails unless the file is a pipe or a regular file of at most limit bytes.
 func isPipe(path string, limit int64) (bool, error) {
 	about, err := os.Stat(path)
 	switch {
@@ -54,7 +54,8 @@ func isPipe(path string, limit int64) (bool, error) {
 
 func tooLong(limit int64) error { return fmt.Errorf("it is larger than %d MiB", limit>>20) }
 
-// checkFile fails unless client-go can read a file in no time.
+// checkFile fails unless a file is a regular file of at most limit bytes, which client-go reads
+// without a delay.
 func checkFile(setting, path string, limit int64) error {
 	if path == "" {
 		return nil
@@ -69,7 +70,7 @@ func checkFile(setting, path string, limit int64) error {
 	return nil
 }
 
-// readFile reads a regular file, or a pipe whose other end gives all of it within fileTime.
+// readFile reads a regular file, or a pipe whose writer sends all content within fileTime.
 func readFile(path string, limit int64) ([]byte, error) {
 	if _, err := isPipe(path, limit); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 		err     error
 	}
 	read := make(chan result, 1)
-	// Opening a pipe waits for who writes it, and cannot be given up.
+	// Opening a pipe waits for the process that writes to it, and cannot be cancelled.
 	go func() {
 		var got result
 		got.err = status.Recovering("reading a file", func() (err error) {
@@ -102,7 +103,7 @@ func readAll(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	_ = file.SetReadDeadline(time.Now().Add(fileTime)) // A regular file has none, and needs none.
+	_ = file.SetReadDeadline(time.Now().Add(fileTime)) // A regular file supports no deadline and needs none.
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(content)) > limit {
 		err = tooLong(limit)
@@ -110,8 +111,8 @@ func readAll(path string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// tokenFrom makes an authenticator that reads a file when a request needs it, again after
-// a while, and after a server has refused its token.
+// tokenFrom makes an authenticator that reads a file when a request needs it. It reads the file
+// again after tokenTime, and after a server has refused the token.
 func tokenFrom(setting, path string) *authenticator {
 	return newAuthenticator(2*fileTime, func(context.Context) (*credentials, error) {
 		content, err := readFile(path, secretLimit)

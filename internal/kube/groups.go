@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// groupMapper maps a kind with the mapper of its API group alone. client-go's own makes
-// the mappers of all groups first, some thirty on a bare cluster, for the two or three that
-// a release needs. Everything that names no group is left to client-go.
+// groupMapper maps a kind with the mapper of its API group alone. client-go's own mapper first
+// makes the mappers of all groups, some thirty on a bare cluster, although a release needs two or
+// three. Lookups without a group are left to client-go.
 type groupMapper struct {
 	meta.ResettableRESTMapper
 
 	discovery discovery.CachedDiscoveryInterface
 
 	mu sync.Mutex
-	// groups are those of discovery, by name, nil until it is read.
+	// groups are the API groups from discovery, by name, nil until discovery is read.
 	groups  map[string]*restmapper.APIGroupResources
 	mappers map[string]meta.RESTMapper
 }
@@ -28,7 +28,7 @@ func newGroupMapper(found discovery.CachedDiscoveryInterface) *groupMapper {
 	return &groupMapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(found), discovery: found}
 }
 
-// Reset makes the next look read discovery again.
+// Reset makes the next lookup read discovery again.
 func (g *groupMapper) Reset() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -30,7 +30,7 @@ func TestAccMapsKindsAsClientGo(t *testing.T) {
 	kinds := []schema.GroupKind{{Group: "example.com", Kind: "Unknown"}, {Kind: "Unknown"}}
 	for _, group := range groups {
 		if strings.HasSuffix(group.Group.Name, ".example.com") {
-			continue // Another test makes and removes it.
+			continue // Another test creates and deletes this kind.
 		}
 		for _, resources := range group.VersionedResources {
 			for _, resource := range resources {

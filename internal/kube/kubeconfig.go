@@ -11,23 +11,23 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigLoader reads files into a configuration that nobody else has.
+// kubeconfigLoader reads files into a configuration that the caller may change.
 type kubeconfigLoader func(paths []string) (*clientcmdapi.Config, error)
 
 // Kubeconfigs reads each kubeconfig once for all connections that name it: a file with
 // 200 contexts is not parsed 200 times. The zero value is ready for use.
 type Kubeconfigs struct {
 	mu sync.Mutex
-	// files are by their paths.
+	// files contains the kubeconfig files by their paths.
 	files map[string]*kubeconfigFiles
 }
 
-// kubeconfigFiles are what one connection names.
+// kubeconfigFiles are the kubeconfig files of one connection.
 type kubeconfigFiles struct {
 	mu     sync.Mutex
 	config *clientcmdapi.Config // nil until it could be read.
-	// unread is why a pipe could not be read. It gives its content once, so there is no second
-	// try, and nobody else waits for it.
+	// unread is the error of a pipe that could not be read. A pipe gives its content once, so it is
+	// not read again, and no later caller waits for it.
 	unread error
 }
 
@@ -58,11 +58,11 @@ func (f *kubeconfigFiles) load(paths []string) (*clientcmdapi.Config, error) {
 		}
 		f.config, f.unread = config, err
 	}
-	// Picking a context changes its user.
+	// A copy, because picking a context changes its user.
 	return f.config.DeepCopy(), f.unread
 }
 
-// loadFiles reads kubeconfig files. One alone may be a pipe.
+// loadFiles reads kubeconfig files. A single file may be a pipe.
 func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err error) {
 	for _, path := range paths {
 		pipe, err := isPipe(path, kubeconfigLimit)
@@ -82,7 +82,7 @@ func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err erro
 	return config, false, nil
 }
 
-// unreadable leaves out the words of the parser, which can quote what it reads.
+// unreadable leaves out the message of the parser, which can quote the content.
 func unreadable(paths string) error {
 	return fmt.Errorf("reading the kubeconfig %s: it is not a kubeconfig in YAML or JSON", paths)
 }
@@ -99,9 +99,9 @@ func loadPipe(path string) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// ownFiles checks the files that a context of a kubeconfig names, as client-go reads them
-// to their end. The one with the token it takes out and returns: client-go would read it
-// now.
+// ownFiles checks the files that a context of a kubeconfig names, because client-go reads a file of
+// any size to its end. It removes the token file from config and returns its path, because
+// client-go would read that file now.
 func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token string, err error) {
 	var cluster, user string
 	if picked := config.Contexts[context]; picked != nil {
@@ -127,7 +127,7 @@ func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token
 		}
 	}
 	if token = by.TokenFile; token != "" {
-		by.Token, by.TokenFile, by.Exec = "", "", nil // It wins over them.
+		by.Token, by.TokenFile, by.Exec = "", "", nil // The token file takes precedence.
 	}
 	return token, nil
 }

@@ -9,44 +9,44 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// depth is how much of objects is read.
+// depth is how much of each object is read.
 type depth int
 
 const (
-	// whole objects, of those that Helm manages.
+	// whole reads complete objects. A list contains only those that Helm manages.
 	whole depth = iota
-	// onlyMetadata, of all.
+	// onlyMetadata reads only metadata. A list contains all objects.
 	onlyMetadata
 )
 
-// sharedKey is what one list can contain.
+// sharedKey identifies a list that several callers can share.
 type sharedKey struct {
 	group group
 	depth depth
 }
 
-// readList lists those of a group that are wanted, and says whether it has seen all.
+// readList lists the wanted objects of a group, and reports whether it has read the whole group.
 type readList func(ctx context.Context, key sharedKey, wanted map[string]bool) (found map[string]*unstructured.Unstructured, complete bool, err error)
 
-// lists are shared by all who read the same group at the same time, such as the
-// releases of one namespace: without that, each of them would list the objects of all.
-// What somebody is given was always read after they asked: who asks while a list is
-// under way waits for the next one.
+// lists shares one list between all callers that read the same group at the same time, such as the
+// releases of one namespace. Otherwise each release would list the objects of all releases. A list
+// always begins after the call: a caller that arrives while a list is running waits for the next
+// one.
 //
-// golang.org/x/sync/singleflight gives the response to a request that was begun before.
+// golang.org/x/sync/singleflight returns the response to a request that began before the call.
 type lists struct {
 	mu      sync.Mutex
 	running map[sharedKey]bool
 	next    map[sharedKey]*sharedList
 }
 
-// sharedList is one list, from the moment somebody wants it.
+// sharedList is one list, from the first call that needs it.
 type sharedList struct {
 	key     sharedKey
 	read    readList
 	wanted  map[string]bool
 	waiting int
-	//nolint:containedctx // it ends when nobody waits for the list any more
+	//nolint:containedctx // it ends when no caller waits for the list any more
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -56,8 +56,8 @@ type sharedList struct {
 	err      error
 }
 
-// read returns objects by name, including others than those requested, which nobody
-// must change.
+// read returns objects by name. They can include objects that were not requested. The caller must
+// not change them.
 func (l *lists) read(ctx context.Context, key sharedKey, names []string, read readList) (map[string]*unstructured.Unstructured, bool, error) {
 	list := l.join(ctx, key, names, read)
 	select {
@@ -69,7 +69,7 @@ func (l *lists) read(ctx context.Context, key sharedKey, names []string, read re
 	}
 }
 
-// join puts names on the next list and begins it if none is under way.
+// join adds names to the next list, and begins that list if no other is running.
 func (l *lists) join(ctx context.Context, key sharedKey, names []string, read readList) *sharedList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *lists) join(ctx context.Context, key sharedKey, names []string, read re
 	return list
 }
 
-// begin reads the next list, and the one that is wanted by then after it.
+// begin reads the next list, and then the list that callers have requested in the meantime.
 func (l *lists) begin(key sharedKey) {
 	list := l.next[key]
 	delete(l.next, key)
@@ -115,7 +115,7 @@ func (l *lists) begin(key sharedKey) {
 	}()
 }
 
-// leave gives up waiting for a list. When nobody waits any more, it ends.
+// leave stops waiting for a list. A list that no caller waits for is cancelled.
 func (l *lists) leave(list *sharedList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// shelf is what is there; a reading of it takes a second.
+// shelf contains the objects of a list. Reading it takes a second.
 type shelf struct {
 	readings atomic.Int32
 	version  atomic.Int32
@@ -64,7 +64,8 @@ func TestListsAreShared(t *testing.T) {
 	})
 }
 
-// Who asks after a change sees it, even if somebody else's reading is under way.
+// A caller that reads after a change sees the change, even if the list of another caller is
+// running.
 func TestListsAreReadAfterTheQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +105,8 @@ func TestListsOfOthers(t *testing.T) {
 	})
 }
 
-// Whoever gives up does not take the list away from others, and the last one ends it.
+// A caller that stops waiting does not end the list for others. When the last caller stops, the
+// list ends.
 func TestListsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,8 +140,8 @@ func TestListsAreGivenUp(t *testing.T) {
 	})
 }
 
-// A panic while a list is read is the error of all who wait for it. Who asked for the next list
-// meanwhile is given that one, read as they want it.
+// All callers that wait for a list get an error if reading it panics. A caller that has requested
+// the next list in the meantime gets that list, read with its own function.
 func TestListThatPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

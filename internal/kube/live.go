@@ -23,31 +23,31 @@ import (
 // managedByHelm selects every object that Helm has written.
 const managedByHelm = wellknown.ManagedBy + "=" + wellknown.ManagedByHelm
 
-// group is what one list can contain.
+// group identifies the objects of one list request.
 type group struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-// atOnce is how many requests of one look are under way. What all looks at a
-// cluster do together is limited by the client.
+// atOnce is how many requests one call of read runs at once. The client limits the requests of all
+// calls together.
 const atOnce = 32
 
-// readResult is what was seen of one object. It does not exist if both are nil.
+// readResult is the result of reading one object. The object does not exist if both fields are nil.
 type readResult struct {
 	object *unstructured.Unstructured
 	err    error
 }
 
-// Live reads objects and returns those that exist and those that do not. What
-// could not be read is in neither.
+// Live reads objects and returns those that exist and those that do not. Objects that could not be
+// read are in neither result.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, whole))
 }
 
-// Existing is like Live and reads metadata only, of objects of any owner. That a list
-// lacks an object counts here for being absent: it is for creating it, which fails
-// should it be there after all.
+// Existing is like Live, but reads only metadata, and objects of any owner. An object that a list
+// lacks counts as absent. The caller creates absent objects, which fails if such an object exists
+// after all.
 func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, onlyMetadata))
 }
@@ -66,7 +66,7 @@ func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found
 	return found, absent
 }
 
-// objectReader reads objects of one cluster by lists and one by one.
+// objectReader reads objects of one cluster, by lists and one by one.
 type objectReader struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
@@ -85,10 +85,9 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 	return &objectReader{dynamic: objects, metadata: ofMetadata}, nil
 }
 
-// read reads objects and says of each what came of it. Where several are of one kind
-// and namespace, one list serves them all; what it lacks is asked for one by one, as
-// only a 404 proves that an object is gone. Once the cluster does not respond it is
-// asked no more.
+// read reads objects and returns the result for each. One list serves all objects of the same kind
+// and namespace. Objects that the list lacks are read one by one, because only a 404 proves that an
+// object does not exist. If the cluster does not respond, no further request is sent.
 func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]readResult {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
@@ -119,8 +118,8 @@ func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth
 	return seen
 }
 
-// readGroup reads the members of one group. The identity that may neither list a kind
-// nor get one of its objects is not asked to get all others.
+// readGroup reads the members of one group. If the identity may neither list a kind nor get the
+// first object, no request is sent for the others.
 func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, readResult)) {
 	var denied bool
 	if len(members) > 1 {
@@ -197,7 +196,7 @@ func (r *objectReader) get(ctx context.Context, object *resource.Info, depth dep
 		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that it is missing is a result, not an error
+		return nil, nil //nolint:nilnil // a missing object is a result, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", describe(object), err)
@@ -213,7 +212,7 @@ func (r *objectReader) getMetadata(ctx context.Context, object *resource.Info) (
 	return fromMetadata(got)
 }
 
-// fromMetadata says of metadata what it is. In a list it does not.
+// fromMetadata converts metadata to an object and sets its kind, which an item of a list lacks.
 func fromMetadata(of *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	of.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)
@@ -223,24 +222,23 @@ func fromMetadata(of *metav1.PartialObjectMetadata) (*unstructured.Unstructured,
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// pageSize is how many objects of a list are in memory at once, more only if as many
-// are wanted, and metadataPageSize how many at most, and if only metadata is read.
+// pageSize is how many objects one page of a list contains, more only if more objects are wanted.
+// metadataPageSize is the maximum, and the size if only metadata is read.
 const (
 	pageSize         = 100
 	metadataPageSize = 500
-	// metadataPages are read of a list at most. Others may have far more objects in the
-	// namespace than are looked for.
+	// metadataPages is how many pages of a metadata list are read at most. The namespace may
+	// contain far more objects than those that are wanted.
 	metadataPages = 4
-	// pages and listTime bound any list: an API server could name a next page for ever.
+	// pages and listTime limit any list, because an API server could return a next page for ever.
 	pages    = 1000
 	listTime = 5 * time.Minute
 )
 
-// list returns the members of a group by name, and whether it has seen all of the
-// group. It is a shortcut: what it does not find, and all of it when it fails, for
-// example because the identity may get but not list, is read one by one, and an error
-// that counts shows there. It stops when it has found every member: others may have
-// many more objects in the namespace.
+// list returns the members of a group by name, and whether it has read the whole group. It is a
+// shortcut: members that it does not find are read one by one. The same applies if it fails, for
+// example because the identity may get but not list. Only the errors of those reads count. list
+// stops when it has found every member, because the namespace may contain many more objects.
 func (r *objectReader) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()

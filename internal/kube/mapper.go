@@ -9,10 +9,10 @@ import (
 
 var _ meta.ResettableRESTMapper = (*mapper)(nil)
 
-// mapper reads discovery again when it meets a kind it does not know, as one
-// release can bring the kinds of the next. client-go's own mapper does so only
-// with a discovery that is cached on disk: one cached in memory calls itself
-// fresh for ever (client-go/discovery/cached/memory, Fresh).
+// mapper reads discovery again when it does not find a kind, because one release can add the kinds
+// of the next. client-go's own mapper does so only with a discovery that is cached on disk. A
+// discovery cached in memory always reports that it is fresh (client-go/discovery/cached/memory,
+// Fresh).
 type mapper struct {
 	meta.ResettableRESTMapper
 
@@ -21,7 +21,7 @@ type mapper struct {
 	readings int
 }
 
-// Reset makes the next look read discovery again.
+// Reset makes the next lookup read discovery again.
 func (m *mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *mapper) read() int {
 	return m.readings
 }
 
-// readAgain does nothing if that was done since then.
+// readAgain makes the next lookup read discovery again, unless readings has changed since then.
 func (m *mapper) readAgain(since int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

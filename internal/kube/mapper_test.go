@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds is a server whose discovery knows Widgets once they are installed.
+// kinds is a server whose discovery lists Widgets once they are installed.
 type kinds struct {
 	installed atomic.Bool
 	readings  atomic.Int64

@@ -25,8 +25,8 @@ func (panickingClient) Resource(schema.GroupVersionResource) dynamic.Namespaceab
 	panic("broken")
 }
 
-// What goes on beside a request may panic. Its waiters get an error, or nothing where
-// it only saves time.
+// A task that runs beside a request may panic. Requests that wait for it get an error, or no error
+// if the task only saves time.
 func TestPanicBesideARequest(t *testing.T) {
 	t.Parallel()
 	isPanic := func(t *testing.T, err error) {

@@ -94,7 +94,7 @@ func TestReadinessOfWhatDoesNotExist(t *testing.T) {
 	}
 }
 
-// A status that is not what its kind says is an error, and no panic.
+// A status of an unexpected form is an error, not a panic.
 func TestReadinessOfBrokenStatus(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -8,18 +8,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// withRetries repeats requests that can be repeated without changing what they do,
-// when the response was that the server could not just then, or there was none because
-// the connection broke. client-go repeats others itself: reading where it knows the
-// error of the connection, and whatever the server asks to repeat with Retry-After.
-// What creates or deletes is left to the caller, who has to look first at what it came
-// to.
+// withRetries repeats requests that have the same effect when they are repeated. It repeats them
+// after a response of 429 or 5xx, or if the connection broke before a response. client-go itself
+// repeats other requests: reads after an error of the connection that it recognizes, and any
+// request whose response has Retry-After. Requests that create or delete are left to the caller,
+// which first has to read what they have changed.
 func withRetries(next http.RoundTripper) http.RoundTripper {
 	return retry.Transport{Next: next, Policy: retry.Request(), Repeatable: isRepeatable, Passing: isTransient}
 }
 
-// isRepeatable knows requests that read, and changes that say what they want and
-// not from what.
+// isRepeatable reports whether a request reads, or is a patch that does not depend on the current
+// values.
 func isRepeatable(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead:
@@ -31,7 +30,7 @@ func isRepeatable(request *http.Request) bool {
 	return false
 }
 
-// isTransient says whether a response, or its absence, can be another one a moment later.
+// isTransient reports whether the same request can have another result a moment later.
 func isTransient(request *http.Request, response *http.Response, err error) bool {
 	return err == nil && isOverloaded(response) || isConnectionLost(request, err)
 }
@@ -43,8 +42,8 @@ func isOverloaded(response *http.Response) bool {
 	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 }
 
-// isConnectionLost says whether the connection broke, as far as client-go does not know it and
-// ask again itself.
+// isConnectionLost reports whether the connection broke. It leaves out errors after which client-go
+// itself repeats the request.
 func isConnectionLost(request *http.Request, err error) bool {
 	if err == nil || request.Method != http.MethodPatch {
 		return isBroken(err)

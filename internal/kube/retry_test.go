@@ -14,8 +14,8 @@ import (
 
 func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 	t.Parallel()
-	// cut is a connection that is closed, aborted one request on it, which HTTP/2 tells by
-	// an error that client-go does not know.
+	// cut closes the connection. aborted ends one request on it, which HTTP/2 reports with an error
+	// that client-go does not recognize.
 	const cut, aborted = 0, -1
 	get := func(t *testing.T, client kubernetes.Interface) error {
 		t.Helper()

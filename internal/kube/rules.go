@@ -16,9 +16,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// RuleError says what is wrong with one of diff.comparePatches.
+// RuleError describes an invalid entry of diff.comparePatches.
 type RuleError struct {
-	// Index is its place in the list.
+	// Index is the position of the entry in the list.
 	Index int
 	Err   error
 }
@@ -30,9 +30,8 @@ func (e *RuleError) Error() string {
 // Unwrap gives the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// CheckRules says whether rules can be applied. Fleet leaves out what it cannot apply
-// without a word (internal/cmd/agent/deployer/desiredset/diff.go), and the object then
-// counts as modified. The error is a *RuleError.
+// CheckRules fails with a *RuleError if a rule cannot be applied. Fleet silently leaves out such a
+// rule (internal/cmd/agent/deployer/desiredset/diff.go), and the object then counts as modified.
 func CheckRules(r release.Rules) error {
 	_, err := compileRules(r)
 	return err
@@ -44,9 +43,9 @@ type rules struct {
 	ignore  []map[string]string
 }
 
-// comparePatch is one of diff.comparePatches. Its pointers hold for all objects of a
-// kind, whatever its version, that name and namespace do not exclude; its operations
-// for exactly one object; and what it ignores counts as missing no more.
+// comparePatch is one entry of diff.comparePatches. Its pointers apply to all objects of a kind, in
+// any version, that name and namespace do not exclude. Its operations apply to exactly one object.
+// An object that it ignores does not count as missing.
 type comparePatch struct {
 	kind            schema.GroupVersionKind
 	group, kindGlob glob.Glob
@@ -57,11 +56,11 @@ type comparePatch struct {
 	names           *regexp.Regexp
 }
 
-// ignoreOperation is Fleet's own, beside those of JSON patch.
+// ignoreOperation is an operation of Fleet that JSON patch does not have.
 const ignoreOperation = "ignore"
 
-// Limits of diff.comparePatches. Every pointer and operation costs some time on every
-// object that it is for, and a repository brings as many as it likes.
+// Limits of diff.comparePatches. Every pointer and operation takes time for every object that it
+// applies to, and a repository can contain any number of them.
 const (
 	maxOperations = 1000
 	maxPattern    = 256 // characters; names in Kubernetes have 253
@@ -133,7 +132,8 @@ func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
 	return made, nil
 }
 
-// compileOperation makes a patch of one operation. Its value is a text, as in Fleet.
+// compileOperation makes a patch of one operation. The value of the operation is a string, as in
+// Fleet.
 func compileOperation(o fleetyaml.Operation) (jsonpatch.Patch, error) {
 	known := []string{"add", "remove", "replace", "test"}
 	if !slices.Contains(known, o.Op) {
@@ -156,7 +156,7 @@ func compileOperation(o fleetyaml.Operation) (jsonpatch.Patch, error) {
 	return patch, nil
 }
 
-// ignoresMissing says whether it does not matter that an object does not exist.
+// ignoresMissing reports whether an object may be missing.
 func (r rules) ignoresMissing(object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(r.patches, func(p comparePatch) bool {
 		return p.ignores && p.kind == object.GroupVersionKind() && p.namespace == object.GetNamespace() &&
@@ -164,8 +164,8 @@ func (r rules) ignoresMissing(object *unstructured.Unstructured) bool {
 	})
 }
 
-// normalize returns an object without what does not count. Both sides of a comparison
-// go through it.
+// normalize returns an object without the fields that are not compared. Both sides of a comparison
+// are normalized.
 func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var pointers, operations jsonpatch.Patch
 	for _, patch := range r.patches {
@@ -184,7 +184,7 @@ func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstr
 		return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	content = removeAll(content, pointers)
-	// All operations or, when one of them fails, none, as in Fleet
+	// If one operation fails, none is applied, as in Fleet
 	// (internal/cmd/agent/deployer/normalizers/jsonpatch.go).
 	if changed, err := operations.Apply(content); err == nil {
 		content = changed
@@ -196,9 +196,9 @@ func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstr
 	return normalized, nil
 }
 
-// removeAll removes what pointers lead to. What is not there need not be taken out. All at
-// once is much faster than one by one, and fails only where one leads through a text or
-// a list without such an item.
+// removeAll removes the fields at the pointers. A missing field is no error. Removing all fields at
+// once is much faster than one by one. It fails only where a pointer leads through a text, or
+// through a list without such an item.
 func removeAll(content []byte, pointers jsonpatch.Patch) []byte {
 	options := jsonpatch.NewApplyOptions()
 	options.AllowMissingPathOnRemove = true
@@ -213,15 +213,15 @@ func removeAll(content []byte, pointers jsonpatch.Patch) []byte {
 	return content
 }
 
-// covers says whether the pointers of a patch hold for an object.
+// covers reports whether the pointers of a patch apply to an object.
 func (p comparePatch) covers(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
 	return p.group.Match(kind.Group) && p.kindGlob.Match(kind.Kind) &&
 		(p.namespace == "" || p.namespace == object.GetNamespace()) && (p.name == "" || p.name == object.GetName())
 }
 
-// withoutIgnored returns an object without the conditions that say nothing about its
-// readiness: those that hold all keys and values of an entry.
+// withoutIgnored returns an object without the conditions that do not count for its readiness:
+// those that have all keys and values of an entry.
 func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]string) *unstructured.Unstructured {
 	if len(ignore) == 0 || object == nil {
 		return object

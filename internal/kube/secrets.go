@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// AddSecrets gives a masker the credentials of a connection. Those in files are added by New
-// and by the requests that they sign.
+// AddSecrets adds the credentials of a connection to a masker. Credentials in files are added by
+// New and by the requests that they sign.
 func (c Connection) AddSecrets(masker *diff.Masker) {
 	masker.Add(c.Token, c.Password, c.ClientKey)
 	addUser(masker, c.Host)
@@ -55,8 +55,7 @@ func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
 	}
 }
 
-// addUser adds what stands before the host of an address. A name without a password can be a
-// token.
+// addUser adds the user and the password of an address. A user without a password can be a token.
 func addUser(masker *diff.Masker, address string) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.User == nil {
@@ -66,7 +65,7 @@ func addUser(masker *diff.Masker, address string) {
 	masker.Add(password, parsed.User.String())
 }
 
-// addConfig adds what a configuration was read to have, wherever it was read from.
+// addConfig adds the credentials of a configuration, from any source.
 func addConfig(masker *diff.Masker, config *rest.Config) {
 	masker.Add(config.BearerToken, config.Password, string(config.KeyData))
 	if config.ExecProvider != nil {
@@ -89,8 +88,8 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 	}
 }
 
-// credentialCollector is a transport that gives a masker what a request is signed with, however it was
-// had: a server can repeat it in its response.
+// credentialCollector is a transport that adds the credentials of each request to a masker, from
+// any source. A server can repeat the credentials in its response.
 type credentialCollector struct {
 	next   http.RoundTripper
 	masker *diff.Masker

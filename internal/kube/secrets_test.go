@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// echoHeader refuses every request and repeats what it is signed with, as some proxies do.
+// echoHeader refuses every request and repeats its credentials, as some proxies do.
 func echoHeader(w http.ResponseWriter, request *http.Request) {
 	said := request.Header.Get("Authorization")
 	answer(w, http.StatusForbidden, metav1.Status{
@@ -26,8 +26,7 @@ func echoHeader(w http.ResponseWriter, request *http.Request) {
 	})
 }
 
-// A server repeats the credentials that it was sent. The masker has them by then, wherever
-// they came from.
+// A server repeats the credentials that it was sent. The masker has them by then, from any source.
 func TestAttackEchoedCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "correct-horse-battery"
@@ -81,7 +80,7 @@ func TestAttackEchoedCredentials(t *testing.T) {
 	}
 }
 
-// What a command says in the end is what the user has to know. What is secret in it is not.
+// The user needs the last line that a command prints. Secrets in it are masked.
 func TestCommandSays(t *testing.T) {
 	t.Parallel()
 	server := serve(t, answerUID)
@@ -138,7 +137,7 @@ func TestAttackUnreadableKubeconfig(t *testing.T) {
 	}
 }
 
-// A server's warnings are not written anywhere: client-go would write them to the log.
+// A server's warnings are not written anywhere. client-go would write them to the log.
 func TestAttackEchoedWarning(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, request *http.Request) {
 		said, _ := json.Marshal(request.Header.Get("Authorization"))

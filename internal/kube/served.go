@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// definition is a kind that a cluster is to serve.
+// definition is a kind that a cluster has to serve.
 type definition struct {
 	name     string // of the object that defines it
 	kind     schema.GroupKind
@@ -53,9 +53,9 @@ func definitionOf(object *unstructured.Unstructured) (definition, error) {
 	return defined, nil
 }
 
-// waitServed returns when discovery lists the kinds that objects define. It does so a
-// moment after they are established, and the next caller has to find them. A
-// *NotReadyError names those that it does not list when ctx ends.
+// waitServed returns when discovery lists the kinds that objects define. Discovery lists a kind a
+// moment after its definition is established, and the next caller has to find it. If ctx ends
+// first, the *NotReadyError contains the definitions whose kinds are missing.
 func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	if len(definitions) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Uns
 	return last
 }
 
-// served looks once, and reads discovery again if it knows too little.
+// served checks the kinds once. It reads discovery again if a kind is missing.
 func (c *Client) served(kinds []definition) error {
 	var left []Condition
 	for _, defined := range kinds {

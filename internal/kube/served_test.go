@@ -40,11 +40,10 @@ spec:
 status: {conditions: [{type: NamesAccepted, status: "True"}, {type: Established, status: "True"}]}
 `
 
-// behind is a server whose discovery tells of an established kind later than its
-// definition does.
+// behind is a server whose discovery lists a kind later than its definition is established.
 type behind struct {
 	definition *unstructured.Unstructured
-	from       int64 // the reading that tells of it
+	from       int64 // the reading from which on discovery lists the kind
 	readings   atomic.Int64
 }
 
@@ -76,7 +75,7 @@ func (b *behind) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Whoever comes after a definition is to find its kind.
+// The next caller after a definition must find its kind.
 func TestDefinitionsAreReadyWhenTheirKindsAreServed(t *testing.T) {
 	t.Parallel()
 	waits := map[string]func(context.Context, *kube.Client, *unstructured.Unstructured) error{

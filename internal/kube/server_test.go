@@ -24,7 +24,7 @@ import (
 
 const uid = "0d7c5a4e"
 
-// answerUID answers as an API server that is asked for the namespace kube-system.
+// answerUID responds as an API server does to a request for the namespace kube-system.
 func answerUID(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -32,7 +32,7 @@ func answerUID(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// refuse answers as an API server does that will not or cannot.
+// refuse responds as an API server that refuses or fails.
 func refuse(code int32, reason metav1.StatusReason) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, int(code), metav1.Status{
@@ -60,7 +60,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// to is the connection to a server, with a token and its certificate trusted.
+// to returns the connection to a server, with a token and its certificate trusted.
 func to(server *httptest.Server) kube.Connection {
 	return kube.Connection{Host: server.URL, Token: "token", ClusterCACertificate: trusted(server), RequestTimeout: 10 * time.Second}
 }
@@ -71,7 +71,7 @@ func encode(kind string, content []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 }
 
-// pair makes a certificate, which signs itself, and its key, both in PEM.
+// pair makes a self-signed certificate and its key, both in PEM.
 func pair(t *testing.T, name string, validity time.Duration) (certificate, key string) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +116,7 @@ func connect(t *testing.T, connection kube.Connection) *kube.Client {
 	return client
 }
 
-// expectUID asks the cluster for its identity.
+// expectUID reads the UID of the cluster.
 func expectUID(t *testing.T, connection kube.Connection) {
 	t.Helper()
 	got, err := connect(t, connection).UID(t.Context())
@@ -125,7 +125,7 @@ func expectUID(t *testing.T, connection kube.Connection) {
 	}
 }
 
-// clientCertificates asks clients for a certificate, whoever signed it.
+// clientCertificates makes a server request a client certificate from any issuer.
 func clientCertificates() *tls.Config {
 	return &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
 }

@@ -8,9 +8,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// SplitKubeconfig returns a kubeconfig for each context of a kubeconfig, by the name of the context:
-// with this context as the current one, and with its cluster and its user only. It reads no files.
-// The errors do not show what the text contains but for names.
+// SplitKubeconfig returns one kubeconfig for each context of a kubeconfig, by the name of the
+// context. Each has this context as the current one, and only its cluster and its user.
+// SplitKubeconfig reads no files. Its errors contain nothing of the text except names.
 func SplitKubeconfig(text string) (map[string]string, error) {
 	if len(text) > kubeconfigLimit {
 		return nil, fmt.Errorf("the kubeconfig is larger than the limit of %d bytes", kubeconfigLimit)

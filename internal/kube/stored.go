@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stored is what may be kept of a connection in Terraform's state: addresses, names, and
-// certificates of authorities. A field that is not here is never kept.
+// Stored contains the parts of a connection that may be kept in Terraform's state: addresses,
+// names, and certificates of authorities. All other fields are never kept.
 type Stored struct {
 	Host                 string `json:",omitempty"`
 	ClusterCACertificate string `json:",omitempty"`
@@ -29,9 +29,9 @@ type Stored struct {
 	RequestTimeout  time.Duration `json:",omitempty"`
 }
 
-// Stored returns what may be kept of a connection. It is false for a connection that does not
-// work without the rest: credentials, a user in an address, arguments and environment of a
-// command, in which credentials are handed on.
+// Stored returns the parts of a connection that may be kept. It returns false if the connection
+// needs any other part. Such parts are credentials, a user in an address, and the arguments and the
+// environment of a command, because they can contain credentials.
 func (c Connection) Stored() (Stored, bool) {
 	if c.Token != "" || c.Username != "" || c.Password != "" || c.ClientCertificate != "" || c.ClientKey != "" || c.Kubeconfig != "" {
 		return Stored{}, false

@@ -56,7 +56,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// A new field of a connection is either kept or makes one that is not kept.
+// A new field of a connection is either kept, or a connection with it is not kept.
 func TestStoredKnowsAllFields(t *testing.T) {
 	t.Parallel()
 	kept := reflect.TypeFor[Stored]()
@@ -67,7 +67,7 @@ func TestStoredKnowsAllFields(t *testing.T) {
 		filled := Connection{Host: "a"}
 		switch value := reflect.ValueOf(&filled).Elem().FieldByIndex(field.Index); {
 		case field.Name == "Exec":
-			continue // TestStored has it.
+			continue // TestStored covers this field.
 		case value.Kind() == reflect.String:
 			value.SetString("x")
 		default:

@@ -14,12 +14,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Condition is why one object is not ready.
+// Condition describes why one object is not ready.
 type Condition struct {
 	Object  string // such as "Deployment web/nginx"
 	Status  string // kstatus: InProgress, Failed, Terminating, NotFound or Unknown
 	Message string
-	// ended says that no controller will look at the object again.
+	// ended is true if no controller will process the object again.
 	ended bool
 }
 
@@ -38,18 +38,18 @@ func (e *NotReadyError) Error() string {
 	return "not ready: " + strings.Join(lines, "; ")
 }
 
-// Unready counts them.
+// Unready returns the number of objects that are not ready.
 func (e *NotReadyError) Unready() int { return len(e.Objects) }
 
 // NotGoneError lists the objects that were not deleted in time.
 type NotGoneError struct{ Objects []Leftover }
 
-// Leftover is an object that should be gone.
+// Leftover is an object that should no longer exist.
 type Leftover struct {
 	Object string
-	// Finalizers hold up the deletion.
+	// Finalizers delay the deletion.
 	Finalizers []string
-	// Deleting says whether the deletion has begun.
+	// Deleting is true if the deletion has begun.
 	Deleting bool
 }
 
@@ -67,11 +67,11 @@ func (e *NotGoneError) Error() string {
 	return "not deleted: " + strings.Join(lines, "; ")
 }
 
-// WaitReady returns when every object that counts was seen ready by kstatus. It fails with a
-// *NotReadyError when ctx ends, or earlier when an object has failed and waiting is of no use.
-// The error contains the causes that pods and events report. What the API server returned when
-// an object was written counts as seen where it can be relied on; see isConclusive. A custom
-// resource definition is ready once discovery lists its kind.
+// WaitReady returns when kstatus has reported every object that counts as ready. It fails with a
+// *NotReadyError when ctx ends, or earlier when an object has failed and waiting is useless. The
+// error contains the causes that pods and events report. The response to the write of an object is
+// used where it is reliable; see isConclusive. A custom resource definition is ready once discovery
+// lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	ready := &readiness{ignore: counts.Ignore, seen: map[*resource.Info]*unstructured.Unstructured{}}
 	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
@@ -89,8 +89,8 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 	return c.waitServed(ctx, v.definitions)
 }
 
-// Ready looks once and fails with a *NotReadyError if an object is not ready. What the
-// API server answered when an object was written counts as for WaitReady.
+// Ready checks the objects once and fails with a *NotReadyError if an object is not ready. It uses
+// responses to writes as WaitReady does.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
 	if unseen := v.evaluateResponses(); len(unseen) > 0 {
@@ -99,19 +99,18 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 	return v.result(ctx)
 }
 
-// WaitGone returns when every object was seen to be gone. It fails with a
-// *NotGoneError when ctx ends. An object that was created again under the same
-// name counts as still there.
+// WaitGone returns when every object was found missing. It fails with a *NotGoneError when ctx
+// ends. An object that was created again under the same name counts as existing.
 func (c *Client) WaitGone(ctx context.Context, objects []*resource.Info) error {
 	v := newWaiter(c, objects, absence{})
 	return v.wait(ctx, v.pending)
 }
 
-// readiness is what is waited for when objects are to become ready.
+// readiness is the waitCondition for objects that are to become ready.
 type readiness struct {
 	ignore  []map[string]string
 	failing failure
-	// seen are the objects as they were seen last, if somebody wants to know.
+	// seen contains the objects as they were last read. It is nil if the caller does not need them.
 	seen map[*resource.Info]*unstructured.Unstructured
 }
 
@@ -138,7 +137,7 @@ func (r *readiness) nextCheck() time.Time {
 	return r.failing.since.Add(failureTimeout)
 }
 
-// absence is what is waited for when objects are to go.
+// absence is the waitCondition for objects that are to be deleted.
 type absence struct{}
 
 func (absence) evaluate(object *resource.Info, got readResult) (Leftover, bool, error) {
@@ -156,13 +155,12 @@ func (absence) isHopeless([]Leftover, time.Time) bool { return false }
 
 func (absence) nextCheck() time.Time { return time.Time{} }
 
-// failureTimeout is how long an object may count as failed before waiting ends.
-// What an upgrade does not touch can still be failed when it begins, such as a
-// Deployment whose progress deadline passed while the Secret was missing that
-// the upgrade brings.
+// failureTimeout is how long an object may count as failed before waiting ends. An object that an
+// upgrade does not change can still be failed when the upgrade begins. For example, the progress
+// deadline of a Deployment has passed, because a Secret was missing that the upgrade adds.
 const failureTimeout = 10 * time.Second
 
-// failure remembers since when some object has failed.
+// failure records since when at least one object has failed.
 type failure struct{ since time.Time }
 
 func (f *failure) isFinal(objects []Condition, now time.Time) bool {

@@ -171,7 +171,7 @@ func TestAccWaitReadyNamesWhatIsMissing(t *testing.T) {
 func TestAccWaitReadyOfJobs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-jobs")
-	// A job whose pods nobody starts.
+	// A suspended job, whose pods are never started.
 	waiting := strings.Replace(job("waiting"), "spec: {template", "spec: {suspend: true, template", 1)
 	infos := l.infos(t, waiting)
 	l.create(t, infos)
@@ -181,7 +181,7 @@ func TestAccWaitReadyOfJobs(t *testing.T) {
 	if err := l.WaitReady(soon(t, short), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
 		t.Errorf("a job that does not run: %v", err)
 	}
-	// One that is out of time has failed, and waiting ends at once.
+	// A job after its deadline has failed, and waiting ends at once.
 	failing := l.infos(t, strings.Replace(job("failing"), "spec: {template", "spec: {suspend: true, activeDeadlineSeconds: 1, template", 1))
 	l.create(t, failing)
 	l.patch(t, failing[0], `{"spec":{"parallelism":0,"suspend":false}}`, "")
@@ -210,7 +210,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// Discovery tells of about half of all kinds a moment after they are established.
+// Discovery lists about half of all kinds only a moment after they are established.
 func TestAccWaitReadyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-definitions")
@@ -253,7 +253,7 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	if err := l.WaitReady(soon(t, long), widget, ignoring); err != nil {
 		t.Errorf("stalled, which is to be ignored: %v", err)
 	}
-	// What an upgrade finds failed can recover by it.
+	// An object that is failed before an upgrade can recover through it.
 	var recovering sync.WaitGroup
 	recovering.Go(func() {
 		<-time.After(short)
@@ -264,7 +264,7 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	}
 	recovering.Wait()
 
-	// With its kind a resource goes as well.
+	// When its kind is deleted, a resource is deleted too.
 	l.remove(t, definition)
 	if err := l.WaitGone(soon(t, long), append(slices.Clone(widget), definition...)); err != nil {
 		t.Errorf("the definition was removed, but: %v", err)
@@ -317,7 +317,7 @@ func TestAccWaitGoneWhenMadeAgain(t *testing.T) {
 	}
 }
 
-// Neither a refusal nor silence proves that something is gone.
+// Neither a refused request nor a missing response proves that an object does not exist.
 func TestAccWaitGoneBelievesOnlyANotFound(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-denied")
@@ -371,7 +371,7 @@ func TestAccReadingTakesFewRequests(t *testing.T) {
 	}
 }
 
-// counting is a client of the lab's cluster through a server that counts.
+// counting returns a client of the lab's cluster that sends its requests through a counting server.
 func counting(t *testing.T, l lab, counted *atomic.Int64) *kube.Client {
 	t.Helper()
 	config := l.cluster.RESTConfig()
@@ -385,7 +385,7 @@ func counting(t *testing.T, l lab, counted *atomic.Int64) *kube.Client {
 	}
 	forward := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(address)
-		r.Out.Header.Del("Authorization") // The transport brings its own.
+		r.Out.Header.Del("Authorization") // The transport adds its own credentials.
 	}}
 	return connect(t, to(serve(t, func(w http.ResponseWriter, r *http.Request) {
 		counted.Add(1)

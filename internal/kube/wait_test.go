@@ -15,8 +15,8 @@ func TestWaitingEndsOnFailures(t *testing.T) {
 		progress = Condition{Status: status.InProgressStatus.String()}
 	)
 	tests := map[string]struct {
-		seen  []Condition   // one each
-		every time.Duration // between looks
+		seen  []Condition   // one for each check
+		every time.Duration // the time between two checks
 		want  []bool
 	}{
 		"going on":           {seen: []Condition{progress, progress}, every: time.Hour, want: []bool{false, false}},
@@ -39,8 +39,7 @@ func TestWaitingEndsOnFailures(t *testing.T) {
 	}
 }
 
-// Only what an API server has answered counts as an answer: a manifest can hold what
-// looks like one.
+// Only a response of an API server counts, because a manifest can contain the same fields.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

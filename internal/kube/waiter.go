@@ -11,35 +11,39 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// waitCondition is what is waited for. R says what an object is like that is not as it should be.
+// waitCondition is the condition that a waiter waits for. R describes why an object does not meet
+// it.
 type waitCondition[R any] interface {
-	// evaluate says what was seen of an object, and whether that is what is waited for.
+	// evaluate reports whether an object meets the condition. reason describes an object that does
+	// not.
 	evaluate(object *resource.Info, got readResult) (reason R, done bool, err error)
-	// timeoutError makes the error of what is left when waiting ends.
+	// timeoutError makes the error for the objects that are pending when waiting ends.
 	timeoutError(left []R) error
-	// isHopeless says whether waiting for what is left is of no use.
+	// isHopeless reports whether waiting for the pending objects is useless.
 	isHopeless(left []R, now time.Time) bool
-	// nextCheck is when isHopeless is to be asked again, zero if any time is as good.
+	// nextCheck returns when isHopeless has to be called again, zero for no particular time.
 	nextCheck() time.Time
 }
 
-// waiter waits for objects. Watches of the API server report their changes. It looks
-// itself at the beginning, at what is said to be deleted, where there can be no watch,
-// and now and then also where there is one: what stands between may let nothing through.
+// waiter waits for objects. Watches of the API server report their changes. The waiter also reads
+// objects itself: at the beginning, when an event reports a deletion, and where no watch is
+// possible. From time to time it also reads objects with a watch, because a proxy may let no events
+// through.
 type waiter[R any] struct {
 	client    *Client
 	condition waitCondition[R]
 	pending   []*resource.Info
 	reasons   map[*resource.Info]R
-	// definitions are the custom resource definitions that were waited for, as they were
-	// seen then.
+	// definitions are the custom resource definitions that met the condition, as they were read.
 	definitions []*unstructured.Unstructured
-	// err is why the last look failed.
+	// err is the error of the last poll that failed, nil after a poll of all pending objects
+	// without a failure.
 	err error
-	// report is called with why objects are pending, nil for nobody.
+	// report is called with the reasons of the pending objects. It can be nil.
 	report  func(left []R)
 	watches *watches
-	// polls are the pauses between looks without a watch, and ticks those with one.
+	// polls are the pauses between polls of the objects without a watch. pollIntervals are the
+	// pauses between polls of all objects.
 	polls, pollIntervals backoff
 }
 
@@ -50,7 +54,7 @@ func newWaiter[R any](c *Client, objects []*resource.Info, of waitCondition[R]) 
 	}
 }
 
-// backoff says when it is time again.
+// backoff computes the time of the next poll.
 type backoff struct {
 	next func() time.Duration
 	at   time.Time
@@ -58,15 +62,15 @@ type backoff struct {
 
 func (p *backoff) begin() { p.at = time.Now().Add(p.next()) }
 
-// isOver says whether the time is over. A context with a deadline reports it a
-// moment later, and a request between the two fails without having been made.
+// isOver reports whether ctx has ended or its deadline has passed. A context with a deadline ends a
+// moment after the deadline, and a request in that moment fails before it is sent.
 func isOver(ctx context.Context) bool {
 	deadline, ends := ctx.Deadline()
 	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
 }
 
-// evaluateResponses judges objects by what the API server answered when they were written, and
-// gives those that have to be looked at.
+// evaluateResponses evaluates objects by the responses to their writes, and returns the objects
+// that have to be read.
 func (v *waiter[R]) evaluateResponses() []*resource.Info {
 	var unseen []*resource.Info
 	for _, object := range slices.Clone(v.pending) {
@@ -85,8 +89,8 @@ func (v *waiter[R]) evaluateResponses() []*resource.Info {
 	return unseen
 }
 
-// wait waits until nothing is pending, ctx ends, or it is of no use. Objects that
-// nothing is known of are looked at first.
+// wait waits until no object is pending, ctx ends, or waiting is useless. The objects in unseen are
+// read first.
 func (v *waiter[R]) wait(ctx context.Context, unseen []*resource.Info) error {
 	defer v.watches.all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -109,7 +113,7 @@ func (v *waiter[R]) wait(ctx context.Context, unseen []*resource.Info) error {
 	return v.result(ctx)
 }
 
-// await returns when something has happened, or it is time to look, which it does.
+// await returns after an event of a watch, after a poll that is due, or when ctx ends.
 func (v *waiter[R]) await(ctx context.Context) {
 	alone := v.watches.unwatched(v.pending)
 	all := v.pollIntervals.at
@@ -141,7 +145,7 @@ func (v *waiter[R]) await(ctx context.Context) {
 	}
 }
 
-// receive processes the events that watches have sent until now.
+// receive processes the events that watches have sent so far.
 func (v *waiter[R]) receive(ctx context.Context, heard watchEvent) {
 	doubtful := v.handle(heard)
 	for more := true; more; {
@@ -158,9 +162,9 @@ func (v *waiter[R]) receive(ctx context.Context, heard watchEvent) {
 	}
 }
 
-// handle takes in one piece of news and gives what has to be looked at because of it.
-// That something was deleted is no proof that it is gone: it can be there again, or have
-// lost the label by which it is watched.
+// handle processes one event and returns the objects that have to be read because of it. A deletion
+// event does not prove that an object is missing. The object can exist again, or it can have lost
+// the label that the watch selects.
 func (v *waiter[R]) handle(heard watchEvent) (doubtful []*resource.Info) {
 	for _, object := range slices.Clone(v.pending) {
 		if groupOf(object) != heard.of || heard.object != nil && heard.object.GetName() != object.Name {
@@ -183,12 +187,12 @@ func (v *waiter[R]) handle(heard watchEvent) (doubtful []*resource.Info) {
 	}
 	if heard.ended {
 		v.watches.ended(heard)
-		return nil // It is time to look when the pause is over.
+		return nil // The objects are read when the pause is over.
 	}
 	return doubtful
 }
 
-// poll sees for itself. What could not be seen stays pending.
+// poll reads objects. Objects that could not be read stay pending.
 func (v *waiter[R]) poll(ctx context.Context, objects []*resource.Info) {
 	var failure error
 	all := len(objects) == len(v.pending)
@@ -227,7 +231,7 @@ func (v *waiter[R]) note(object *resource.Info, got readResult, reason R, done b
 	}
 }
 
-// unmetReasons is why objects are pending, in their order.
+// unmetReasons returns why objects are pending, in their order.
 func (v *waiter[R]) unmetReasons() []R {
 	left := make([]R, 0, len(v.pending))
 	for _, object := range v.pending {
@@ -238,7 +242,8 @@ func (v *waiter[R]) unmetReasons() []R {
 	return left
 }
 
-// result says what was missing when it was looked last.
+// result returns nil if no object is pending. Otherwise it returns the error of the last poll, the
+// cause of ctx, or the error of the condition.
 func (v *waiter[R]) result(ctx context.Context) error {
 	switch {
 	case len(v.pending) == 0:

@@ -21,52 +21,51 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// watches are those of one wait, one for each kind and namespace. One that ends is
-// started again only after another look, so nothing depends on it going on without
-// a gap; client-go's RetryWatcher, which sees to that, begins a watch again and again
-// that is not served at all.
+// watches are the watches of one wait, one for each kind and namespace. A watch that has ended is
+// started again only after another poll, so a gap between two watches does no harm. client-go's
+// RetryWatcher avoids gaps, but it repeats without end a watch that the server does not support.
 type watches struct {
 	client *Client
-	// events are their events.
+	// events receives the events of all watches.
 	events chan watchEvent
 
 	dynamic dynamic.Interface
 	running map[group]context.CancelFunc
 	all     sync.WaitGroup
-	// refused are watched no more, and resting not before the next look: one that ends
-	// at once may do so again.
+	// refused groups are not watched again. paused groups are not watched before the next poll,
+	// because a watch that ended at once may end at once again.
 	refused, paused map[group]bool
-	// expired says that the API server does not remember what was seen before.
+	// expired is true for a group whose last resource version the API server no longer has.
 	expired map[group]bool
 	seen    map[*resource.Info]version
 }
 
-// version is what has to be known of an object to watch it.
+// version contains what a watch needs of an object.
 type version struct {
 	number  string
-	managed bool // by Helm, as its label says
+	managed bool // by Helm, according to its label
 }
 
-// watchEvent is what became of an object; without one, that all objects of a group are to
-// be looked at.
+// watchEvent is a change of an object. Without an object, it means that all objects of a group have
+// to be read.
 type watchEvent struct {
 	of      group
 	object  *unstructured.Unstructured
 	deleted bool
-	// ended says that this watch sends no more events, and err why.
+	// ended is true if this watch sends no more events, and err is the reason.
 	ended bool
 	err   error
 }
 
 func newWatches(c *Client) *watches {
-	const room = 64 // for what happens during a look
+	const room = 64 // for events during a poll
 	return &watches{
 		client: c, events: make(chan watchEvent, room), running: map[group]context.CancelFunc{},
 		refused: map[group]bool{}, paused: map[group]bool{}, expired: map[group]bool{}, seen: map[*resource.Info]version{},
 	}
 }
 
-// observe notes in which version an object was seen.
+// observe records the version of an object that was read.
 func (w *watches) observe(object *resource.Info, live *unstructured.Unstructured) {
 	if live != nil {
 		w.seen[object] = version{number: live.GetResourceVersion(), managed: managed.Matches(labels.Set(live.GetLabels()))}
@@ -76,8 +75,8 @@ func (w *watches) observe(object *resource.Info, live *unstructured.Unstructured
 //nolint:gochecknoglobals // a constant
 var managed = labels.Set{wellknown.ManagedBy: wellknown.ManagedByHelm}.AsSelector()
 
-// isOld says whether a version is older than what was seen of an object: a watch begins
-// at the oldest of several objects, and sends older events of the others.
+// isOld reports whether live is older than what was last read of an object. A watch begins at the
+// oldest version of several objects, and sends older events of the others.
 func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) bool {
 	seen, ok := w.seen[object]
 	if !ok || seen.number == live.GetResourceVersion() {
@@ -86,7 +85,7 @@ func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) 
 	return older(seen.number, live.GetResourceVersion()) == live.GetResourceVersion()
 }
 
-// unwatched are the objects without a watch.
+// unwatched returns the objects without a watch.
 func (w *watches) unwatched(objects []*resource.Info) []*resource.Info {
 	var alone []*resource.Info
 	for _, object := range objects {
@@ -97,8 +96,7 @@ func (w *watches) unwatched(objects []*resource.Info) []*resource.Info {
 	return alone
 }
 
-// cover begins the watches that are missing, from where the objects were seen last. They
-// end with ctx.
+// cover starts the missing watches at the versions that were last read. The watches end with ctx.
 func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 	if w.dynamic == nil && !w.connect() {
 		return
@@ -131,21 +129,21 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 	}
 }
 
-// connect makes a client for watches. That of all other requests gives a response the
-// time of one request, and a watch is a response that goes on.
+// connect makes a client for watches. The client for all other requests limits the time of a
+// response, and the response to a watch must stay open.
 func (w *watches) connect() bool {
 	config := rest.CopyConfig(w.client.config)
 	config.Timeout = 0
 	made, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return false // The client itself was made in the same way.
+		return false // NewForConfig does not fail here, because the client itself was made in the same way.
 	}
 	w.dynamic = made
 	return true
 }
 
-// options are what to watch for objects of one kind and namespace. There is nothing to
-// begin at if none of them was seen.
+// options returns the options of a watch for objects of one kind and namespace. It returns false if
+// none of them was read, because the watch then has no version to begin at.
 func (w *watches) options(members []*resource.Info) (metav1.ListOptions, bool) {
 	var (
 		options = metav1.ListOptions{LabelSelector: managedByHelm}
@@ -170,7 +168,7 @@ func (w *watches) options(members []*resource.Info) (metav1.ListOptions, bool) {
 	return options, known
 }
 
-// older is the earlier one of two versions, "" if that is unknown.
+// older returns the earlier one of two versions, "" if the order is unknown.
 func older(a, b string) string {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	switch {
@@ -182,8 +180,8 @@ func older(a, b string) string {
 	return b
 }
 
-// follow sends the changes of the named objects until the watch ends, and why it did.
-// Without a version to begin at it begins now, and has what was before looked at.
+// follow sends the changes of the named objects until the watch ends, and returns why it ended.
+// Without a version to begin at, the watch begins now, and an event requests a read of the objects.
 func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptions, names map[string]bool) error {
 	anew := options.ResourceVersion == ""
 	if anew {
@@ -209,7 +207,7 @@ func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptio
 			if object, ok := event.Object.(*unstructured.Unstructured); ok && names[object.GetName()] {
 				w.send(ctx, watchEvent{of: of, object: object, deleted: event.Type == watch.Deleted})
 			}
-		case watch.Bookmark: // It was not asked for.
+		case watch.Bookmark: // Bookmarks are not requested.
 		}
 	}
 	return ctx.Err()
@@ -222,14 +220,14 @@ func (w *watches) send(ctx context.Context, what watchEvent) {
 	}
 }
 
-// stop ends the watch of a group that nobody waits for any more.
+// stop ends the watch of a group without pending objects.
 func (w *watches) stop(of group) {
 	if cancel, ok := w.running[of]; ok {
 		cancel()
 	}
 }
 
-// ended notes how a watch came to its end.
+// ended records how a watch has ended.
 func (w *watches) ended(how watchEvent) {
 	delete(w.running, how.of)
 	w.paused[how.of] = true

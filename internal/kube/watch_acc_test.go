@@ -18,14 +18,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// through is a client of the lab's cluster that goes through a proxy.
+// through returns a client of the lab's cluster that uses a proxy.
 func (l lab) through(t *testing.T) (*kube.Client, *faulttest.Proxy) {
 	t.Helper()
 	proxy := faulttest.New(t, l.cluster)
 	return connect(t, kube.Connection{Host: proxy.Host(), Token: l.cluster.Token(), ClusterCACertificate: string(proxy.CACertificate())}), proxy
 }
 
-// written makes objects as Helm does: the infos hold what the API server answered.
+// written creates objects as Helm does: the infos contain the responses of the API server.
 func (l lab) written(t *testing.T, manifests ...string) []*resource.Info {
 	t.Helper()
 	infos := l.infos(t, manifests...)
@@ -41,7 +41,7 @@ func (l lab) written(t *testing.T, manifests ...string) []*resource.Info {
 	return infos
 }
 
-// define makes widgets of a group of its own, which go with the test.
+// define defines widgets in a group of their own, and removes them after the test.
 func (l lab) define(t *testing.T, group string) {
 	t.Helper()
 	definition := l.infos(t, strings.ReplaceAll(widgets, "wait.example.com", group))
@@ -60,7 +60,7 @@ func widgetIs(status, reason string) string {
 	return fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"message":%q}]}}`, status, reason)
 }
 
-// verbs counts what was asked, and answered, by verb.
+// verbs counts the requests by verb.
 func verbs(calls []faulttest.Call) map[string]int {
 	counted := map[string]int{}
 	for _, call := range calls {
@@ -69,7 +69,7 @@ func verbs(calls []faulttest.Call) map[string]int {
 	return counted
 }
 
-// eventually waits for something that is about to happen.
+// eventually waits until happened returns true.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(long)
@@ -81,7 +81,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-// watching counts the watches that have come in at a proxy, and lets a rule decide.
+// watching counts the watches that a proxy gets. A rule decides what the proxy does.
 type watching struct {
 	begun atomic.Int32
 	rule  func(number int32) faulttest.Fault
@@ -98,7 +98,7 @@ func (w *watching) fault(request *http.Request) faulttest.Fault {
 	return w.rule(number)
 }
 
-// rewritten answers infos as if they had been seen in another version.
+// rewritten sets the version of infos, as if they had been read in that version.
 func rewritten(infos []*resource.Info, version string) {
 	for _, info := range infos {
 		info.ResourceVersion = version
@@ -132,13 +132,13 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		rule func(number int32) faulttest.Fault
-		// version is the one that the object is said to have, "" for its own.
+		// version replaces the version of the object, "" for its own.
 		version string
 		token   string
-		// between happens when the first watch has begun, before the object gets ready.
+		// between is called after the first watch has begun, before the object gets ready.
 		between func(t *testing.T, proxy *faulttest.Proxy, object *resource.Info)
-		// watches is how often a watch is begun, 0 for any number, and looks how often
-		// objects are read at most, likewise.
+		// watches is how often a watch begins, and looks is how often objects are read at most. 0
+		// allows any number.
 		watches, looks int
 	}{
 		"nothing":               {watches: 1, looks: 1},
@@ -206,7 +206,7 @@ func breakOff(t *testing.T, proxy *faulttest.Proxy, _ *resource.Info) {
 	}
 }
 
-// goAway lets some looks fail.
+// goAway makes some reads fail.
 func goAway(t *testing.T, proxy *faulttest.Proxy, _ *resource.Info) {
 	t.Helper()
 	if err := proxy.Disturb(faulttest.Disturbance{Down: true}); err != nil {
@@ -236,7 +236,7 @@ func (l lab) makeAnew(t *testing.T, proxy *faulttest.Proxy, object *resource.Inf
 	}
 }
 
-// A failure that a watch tells of ends the wait when there was time to recover.
+// A failure that a watch reports ends the wait after a time to recover.
 func TestAccWaitReadyEndsOnAFailureSeenByWatch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-fails")

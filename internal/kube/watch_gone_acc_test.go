@@ -13,8 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// A deletion that a watch tells of is believed when the API server says that there is
-// nothing.
+// After a watch reports a deletion, the API server must confirm that the object does not exist.
 func TestAccWaitGoneByWatch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-gone")
@@ -52,7 +51,7 @@ func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
 	infos := l.written(t, configMap("a", held))
 	l.remove(t, infos)
 	var seen watching
-	// What is said to be deleted is looked at when it is there again.
+	// An object whose deletion was reported is created again before it is read.
 	proxy.Set(func(request *http.Request) faulttest.Fault {
 		if seen.begun.Load() > 0 && !faulttest.IsWatch(request) {
 			return faulttest.Fault{Before: func(*http.Request) {

@@ -15,8 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// What an API server answers to a write tells of many kinds that they are ready: nothing
-// is asked then.
+// For many kinds, the response to a write shows that the object is ready. No request is sent then.
 func TestAccAnswersToWritesAreBelieved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-answers")
@@ -32,11 +31,11 @@ func TestAccAnswersToWritesAreBelieved(t *testing.T) {
 		"service":         {manifest: fmt.Sprintf(meta, "v1", "Service") + "spec: {ports: [{port: 80}]}"},
 		"role":            {manifest: fmt.Sprintf(meta, "rbac.authorization.k8s.io/v1", "Role")},
 		"ingress":         {manifest: fmt.Sprintf(meta, "networking.k8s.io/v1", "Ingress") + "spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}"},
-		// Controllers have not seen them yet.
+		// Controllers have not processed these objects yet.
 		"stateful set without pods": {manifest: fmt.Sprintf(meta, "apps/v1", "StatefulSet") + "spec: {replicas: 0, serviceName: a, selector: {matchLabels: {app: a}}, " + fmt.Sprintf(pods, "a", "") + "}", want: map[string]int{"get": 1}},
 		"disruption budget":         {manifest: fmt.Sprintf(meta, "policy/v1", "PodDisruptionBudget") + "spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}", want: map[string]int{"get": 1}},
 		"kind of others":            {manifest: widget("answers.example.com", "a"), want: map[string]int{"get": 1}},
-		// Not ready when it is made.
+		// A deployment is not ready when it is created.
 		"deployment": {manifest: webDeployment(), want: map[string]int{"watch": 1}},
 	}
 	for name, test := range tests {
@@ -66,7 +65,7 @@ func TestAccAnswersToWritesAreBelieved(t *testing.T) {
 	}
 }
 
-// What waits for longer asks no more, but for the ticks.
+// A longer wait sends no more requests, except for the ticks.
 func TestAccWaitingAsksNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-quiet")
@@ -98,7 +97,7 @@ func TestAccWaitingAsksNothing(t *testing.T) {
 				}
 				eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
 				calls := proxy.Recorded()
-				// What explains the failure comes after the wait.
+				// The requests that explain the failure are sent after the wait.
 				explains := func(call faulttest.Call) bool {
 					return strings.Contains(call.URL, "/events?") || strings.Contains(call.URL, "/pods?")
 				}
@@ -111,12 +110,12 @@ func TestAccWaitingAsksNothing(t *testing.T) {
 					t.Error("nothing explains the failure")
 				}
 				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
-				// A busy machine may begin none within the short wait.
+				// On a busy machine the short wait may begin no watch.
 				if watches := len(calls) - len(looks); watches > test.watches || wait.ticks > 0 && watches < test.watches {
 					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)
 				}
-				// A tick takes a request for one object, or a list and one for each object
-				// without the label, of each kind.
+				// For each kind, a tick takes a request for one object, or a list and a request for
+				// each object without the label.
 				if most := wait.ticks * 3; len(looks) > most {
 					t.Errorf("%d looks in %s, want at most %d: %v", len(looks), wait.last, most, looks)
 				}
@@ -126,8 +125,8 @@ func TestAccWaitingAsksNothing(t *testing.T) {
 	}
 }
 
-// A watch that ends at once, again and again, is begun after each look, and the looks
-// have pauses.
+// A watch that always ends at once is started again after each poll, and there are pauses between
+// the polls.
 func TestAccWatchesThatEndAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-ends")
@@ -138,7 +137,7 @@ func TestAccWatchesThatEndAtOnce(t *testing.T) {
 	if err := client.WaitReady(soon(t, 2*short), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
 		t.Errorf("error = %v, want a NotReadyError", err)
 	}
-	const most = 8 // looks in two seconds with pauses from a tenth of a second, that grow by half
+	const most = 8 // polls in two seconds: pauses begin at a tenth of a second and grow by half
 	if begun := int(seen.begun.Load()); begun < 2 || begun > most {
 		t.Errorf("%d watches, want some and at most %d", begun, most)
 	}
@@ -147,7 +146,7 @@ func TestAccWatchesThatEndAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing is left of a wait: neither a watch on the API server nor a goroutine.
+// A wait leaves nothing behind: neither a watch on the API server nor a goroutine.
 func TestAccWaitingLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-leaves")
@@ -156,7 +155,7 @@ func TestAccWaitingLeavesNothingBehind(t *testing.T) {
 	client, proxy := l.through(t)
 	infos := l.written(t, claim("a"), widget(group, "w"))
 	l.patch(t, infos[1], widgetIs("False", "not yet"), "status")
-	if _, err := client.UID(t.Context()); err != nil { // The connection stays.
+	if _, err := client.UID(t.Context()); err != nil { // The connection stays open.
 		t.Fatal(err)
 	}
 	var seen watching

@@ -10,8 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 )
 
-// A kustomization of a repository may not take more than a part of the memory and time
-// of all.
+// A kustomization of a repository must not use more than a limited part of all memory and time.
 func TestAttackBuild(t *testing.T) {
 	tests := map[string]string{
 		"copies that double":         doubling(20),
@@ -35,7 +34,7 @@ func TestAttackBuild(t *testing.T) {
 
 const empty = "\n-- app.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  a: {b: aaaaaaaaaaaaaaaa}\n"
 
-// doubling copies an object into itself, so that each copy holds all before it.
+// doubling copies an object into itself, so that each copy contains all earlier ones.
 func doubling(times int) string {
 	var patch strings.Builder
 	for i := range times {
@@ -45,7 +44,7 @@ func doubling(times int) string {
 		strings.ReplaceAll(patch.String(), "      - ", "    - ") + empty
 }
 
-// diamonds are layers of two bases that each name both of the next layer.
+// diamonds returns layers of two bases that each name both bases of the next layer.
 func diamonds(layers int) string {
 	var archive strings.Builder
 	archive.WriteString("-- kustomization.yaml --\nresources: [a0, b0]\n")
@@ -60,7 +59,7 @@ func diamonds(layers int) string {
 	return archive.String()
 }
 
-// generators name one file many times.
+// generators returns generators that name one file many times.
 func generators(size, times int) string {
 	var archive strings.Builder
 	archive.WriteString("-- kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files:\n")
@@ -70,7 +69,7 @@ func generators(size, times int) string {
 	return archive.String() + "-- large --\n" + strings.Repeat("a", size) + "\n"
 }
 
-// aliases is an object of few lines that means very many.
+// aliases returns an object of few lines that expands to very many.
 func aliases(levels int) string {
 	var content strings.Builder
 	content.WriteString("  l0: &l0 [a, a, a, a, a, a, a, a, a, a]\n")

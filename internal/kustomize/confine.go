@@ -11,23 +11,23 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// confine makes sure that the kustomization in root, and all that it leads to,
-// name nothing but files and folders that are there, and not too many of them. What is
-// not there kustomize would download, or clone with the git command of the machine.
+// confine checks the kustomization in root and everything that it references. They may reference
+// only existing files and folders, and not too many of them. If a name did not exist, kustomize
+// would download it, or clone it with the git command of the machine.
 func confine(memory filesys.FileSystem, root string) error {
 	_, err := (&confinement{memory: memory, folders: map[string]reach{}, files: map[string]int64{}}).folder(root)
 	return err
 }
 
-// confinement is one reading of a kustomization and of all that it leads to.
+// confinement reads a kustomization and everything that it references.
 type confinement struct {
 	memory  filesys.FileSystem
 	folders map[string]reach
 	files   map[string]int64
 }
 
-// folder says how far a kustomization reaches. One that leads to itself reaches nowhere,
-// and kustomize says so.
+// folder returns how much kustomize reads for a kustomization. A reference to itself counts as
+// nothing; kustomize reports that error.
 func (c *confinement) folder(dir string) (reach, error) {
 	if known, ok := c.folders[dir]; ok {
 		return known, nil
@@ -64,7 +64,7 @@ func (c *confinement) folder(dir string) (reach, error) {
 	return all, nil
 }
 
-// own is what a kustomization contains itself: objects can be written into it.
+// own returns what a kustomization itself contains: objects can be written inline.
 func (c *confinement) own(file string, content types.Kustomization) (reach, error) {
 	size, err := c.file(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *confinement) own(file string, content types.Kustomization) (reach, erro
 	return all, err
 }
 
-// file is the weight of a file.
+// file returns the weight of a file.
 func (c *confinement) file(at string) (int64, error) {
 	if known, ok := c.files[at]; ok {
 		return known, nil
@@ -92,11 +92,11 @@ func (c *confinement) file(at string) (int64, error) {
 	return c.files[at], nil
 }
 
-// remote is what kustomize might take for the address of a repository, although
-// a folder has that name.
+// remote matches names that kustomize might treat as the address of a repository, although a folder
+// has that name.
 var remote = regexp.MustCompile(`://|::|@|\?|\.git\b|^(\./)*(gh:|git|[^/]*\.(com|org|io)[:/])`)
 
-// named is everything that a kustomization names by a path.
+// named returns all paths that a kustomization references.
 func named(content types.Kustomization) []string {
 	names := slices.Concat(content.Resources, content.Components, content.Crds, content.Configurations)
 	names = append(names, content.Bases...) //nolint:staticcheck // old kustomizations have them
@@ -127,7 +127,7 @@ func named(content types.Kustomization) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// inline are the objects and patches that are written into a kustomization.
+// inline returns the objects and patches that are written inline in a kustomization.
 func inline(content types.Kustomization) []string {
 	texts := slices.Concat(content.Generators, content.Transformers, content.Validators)
 	for _, patch := range content.PatchesStrategicMerge { //nolint:staticcheck // old kustomizations have them
@@ -139,7 +139,7 @@ func inline(content types.Kustomization) []string {
 	return texts
 }
 
-// sources are the files of a generator; "key=file" names a file too.
+// sources returns the files of a generator; "key=file" names a file too.
 func sources(pairs types.KvPairSources) []string {
 	names := slices.Concat(pairs.EnvSources, []string{pairs.EnvSource})
 	for _, source := range pairs.FileSources {

@@ -1,5 +1,5 @@
-// Package kustomize is the only room that knows kustomize: it turns files with a
-// kustomization into objects, in memory.
+// Package kustomize is the only package that uses kustomize. It turns files with a kustomization
+// into objects, in memory.
 package kustomize
 
 import (
@@ -7,7 +7,7 @@ import (
 	"path"
 	"sync"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4" // the one that kustomize uses
+	jsonpatch "gopkg.in/evanphx/json-patch.v4" // the package that kustomize uses
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -16,11 +16,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// renderedFile contains what a chart has rendered, for a kustomization of it; the
-// name is Fleet's (internal/helmdeployer/kustomize/kustomize.go).
+// renderedFile contains the rendered objects of a chart, for a kustomization of the chart. The name
+// is Fleet's (internal/helmdeployer/kustomize/kustomize.go).
 const renderedFile = "fleet-manifests.yaml"
 
-// Error says that a kustomization cannot be built.
+// Error reports that a kustomization cannot be built.
 type Error struct {
 	// Dir is the folder of the kustomization in the bundle.
 	Dir string
@@ -29,13 +29,13 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("kustomize in %s: %v", e.Dir, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// OutsideError says that a kustomization names something that is not in the
-// bundle: kustomize would read it from the network or the machine it runs on.
+// OutsideError reports that a kustomization references something outside of the bundle. kustomize
+// would read it from the network or from the machine that it runs on.
 type OutsideError struct {
-	// File is the kustomization, Name what it names.
+	// File is the kustomization, Name is what it references.
 	File, Name string
 }
 
@@ -43,12 +43,11 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s references %q, which is not in the bundle; nothing outside of a bundle is read, so copy it into the bundle", e.File, e.Name)
 }
 
-// Build returns all objects of the kustomization in the folder dir, as YAML
-// documents in the order that kustomize gives them. rendered are objects that
-// come first among its resources, none if it is empty. Files are read in memory:
-// nothing outside of them is, no plugin runs and nothing is fetched.
+// Build returns all objects of the kustomization in the folder dir, as YAML documents in the order
+// of kustomize. rendered are objects that are added as its first resources, none if it is empty.
+// Build works in memory: it reads nothing outside of files, runs no plugin and downloads nothing.
 //
-// Errors: *Error, with an *OutsideError in it when that is the cause.
+// Errors: *Error. It wraps an *OutsideError if that is the cause.
 func Build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	dir = path.Clean(dir)
 	built, err := build(files, dir, rendered)
@@ -82,14 +81,13 @@ func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	return objects.AsYaml()
 }
 
-// limitCopies limits the JSON patches of kustomize: a few lines that copy an object into
-// itself would make one of any size.
+// limitCopies limits the JSON patches of kustomize: a few lines that copy an object into itself
+// could create an object of any size.
 //
 //nolint:gochecknoglobals // so is the limit of the library
 var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = maxCopied })
 
-// addRendered puts a file with rendered objects first among the resources of the
-// kustomization.
+// addRendered adds a file with rendered objects as the first resource of the kustomization.
 func addRendered(memory filesys.FileSystem, root string, rendered []byte) error {
 	if err := memory.WriteFile(path.Join(root, renderedFile), rendered); err != nil {
 		return fmt.Errorf("writing %s: %w", renderedFile, err)

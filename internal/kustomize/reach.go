@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// maxFolders is how often kustomizations are read: as often as one is named, so that
-	// few of them can be read very often.
+	// maxFolders is how many kustomizations may be read. Each counts as often as it is referenced,
+	// because a few of them can be read very often.
 	maxFolders = 1000
-	// maxBytes is how much is read, each file as often as it is named.
+	// maxBytes is how much may be read. Each file counts as often as it is referenced.
 	maxBytes = 32 << 20
-	// maxCopied is how much one JSON patch may copy, in bytes. An object in a cluster has
+	// maxCopied is how much one JSON patch may copy, in bytes. An object in a cluster has at most
 	// 1.5 MiB.
 	maxCopied = 2 << 20
-	// nodeWeight is what a value counts that an alias refers to, in bytes.
+	// nodeWeight is how many bytes are counted for each value that an alias refers to.
 	nodeWeight = 32
 )
 
-// TooLargeError says that a kustomization reads too much.
+// TooLargeError reports that a kustomization reads too much.
 type TooLargeError struct{ Reason string }
 
 func (e *TooLargeError) Error() string { return e.Reason }
 
-// reach is what kustomize reads.
+// reach is how much kustomize reads.
 type reach struct {
 	folders int
 	bytes   int64
@@ -44,8 +44,8 @@ func (r reach) plus(other reach) (reach, error) {
 	return r, nil
 }
 
-// weight is how much content is, with each alias of YAML replaced. kustomize
-// writes it out.
+// weight returns the size of content with each YAML alias expanded, because kustomize expands
+// aliases.
 func weight(content []byte) int64 {
 	length := int64(len(content))
 	if !bytes.ContainsRune(content, '&') || !bytes.ContainsRune(content, '*') {
@@ -56,7 +56,7 @@ func weight(content []byte) int64 {
 	for {
 		var document yaml.Node
 		if documents.Decode(&document) != nil {
-			return length // Or it is no YAML, which kustomize says if it should be.
+			return length // Or content is not YAML; kustomize reports that where it needs YAML.
 		}
 		length += nodes(&document, known) * nodeWeight
 		if length > maxBytes {
@@ -65,7 +65,7 @@ func weight(content []byte) int64 {
 	}
 }
 
-// nodes counts the values of a document. A value that contains itself has very many.
+// nodes counts the values of a document. A value that contains itself counts as very many.
 func nodes(of *yaml.Node, known map[*yaml.Node]int64) int64 {
 	const many = int64(maxBytes)
 	if of.Kind == yaml.AliasNode {

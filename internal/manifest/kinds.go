@@ -10,15 +10,16 @@ import (
 const (
 	// CRDKind defines a kind.
 	CRDKind = "CustomResourceDefinition"
-	// APIServiceKind hands a group of APIs to a server in the cluster.
+	// APIServiceKind delegates an API group to a server in the cluster.
 	APIServiceKind = "APIService"
 )
 
 // ChangesKinds reports whether an object of this kind changes what a cluster can do.
 func ChangesKinds(kind string) bool { return kind == CRDKind || kind == APIServiceKind }
 
-// Annotations are those of an object in a manifest. Null represents an empty text, as for
-// Helm and API servers; GetAnnotations of the object returns none at all then.
+// Annotations returns the annotations of an object in a manifest. A null value counts as an empty
+// text, as in Helm and API servers. GetAnnotations of the object returns no annotations at all
+// then.
 func Annotations(object *unstructured.Unstructured) map[string]string {
 	annotations := map[string]string{}
 	values, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "annotations")
@@ -32,8 +33,8 @@ func Annotations(object *unstructured.Unstructured) map[string]string {
 	return annotations
 }
 
-// KeepCRDs makes Helm leave custom resource definitions where they are when their release is
-// uninstalled: all resources of their kinds would be deleted with them (Fleet:
+// KeepCRDs makes Helm keep custom resource definitions when their release is uninstalled. Otherwise
+// all resources of their kinds would be deleted with them (Fleet:
 // internal/helmdeployer/postrender.go). It changes the objects.
 func KeepCRDs(objects []*unstructured.Unstructured) {
 	for _, object := range Flatten(objects) {

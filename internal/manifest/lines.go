@@ -7,14 +7,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineOf finds a value in the file that an object was read from, by the kind and name of the
-// object and the path of the value without places in lists. It is the first one that is wrong, and
-// 0 if none is found.
+// lineOf returns the line of a value in the file of an object, 0 if none is found. It finds the
+// object by its kind and name, and returns the first value at path that is wrong. path has no list
+// indices.
 func lineOf(file []byte, object string, path []string, isWrong func(value *yaml.Node) bool) int {
 	return firstLine(file, func(document *yaml.Node) int { return lineIn(document, object, path, isWrong) })
 }
 
-// firstLine is the first line that is found in a document of a file, 0 if none is.
+// firstLine calls in for each document of a file and returns the first line that in finds, 0 if
+// there is none.
 func firstLine(file []byte, in func(document *yaml.Node) int) int {
 	documents := yaml.NewDecoder(bytes.NewReader(file))
 	for {
@@ -22,7 +23,8 @@ func firstLine(file []byte, in func(document *yaml.Node) int) int {
 			document yaml.Node
 			value    any
 		)
-		// As a value it is read to refuse aliases that lead back to themselves, or to very much.
+		// Decoding into a value refuses aliases that contain themselves or expand to a very large
+		// value.
 		if documents.Decode(&document) != nil || document.Decode(&value) != nil {
 			return 0
 		}
@@ -35,7 +37,7 @@ func firstLine(file []byte, in func(document *yaml.Node) int) int {
 	}
 }
 
-// lineIn looks at one object, and at those of a list.
+// lineIn searches one object, and the objects of a list.
 func lineIn(node *yaml.Node, object string, path []string, isWrong func(value *yaml.Node) bool) int {
 	kind, name := nodesAt(node, "kind"), nodesAt(node, "metadata", "name")
 	if len(kind) == 1 && len(name) == 1 && kind[0].Value+" "+name[0].Value == object {
@@ -55,8 +57,8 @@ func lineIn(node *yaml.Node, object string, path []string, isWrong func(value *y
 	return 0
 }
 
-// nodesAt are the values that keys lead to, through each item of lists. Of the last key it is the
-// value, and its items if it is a list.
+// nodesAt returns the values at keys, through each item of lists. If the value of the last key is a
+// list, the result contains the list and its items.
 func nodesAt(node *yaml.Node, keys ...string) []*yaml.Node {
 	found := []*yaml.Node{node}
 	for _, key := range keys {
@@ -71,7 +73,7 @@ func nodesAt(node *yaml.Node, keys ...string) []*yaml.Node {
 	return found
 }
 
-// withItems are a value and, of a list, its items.
+// withItems returns a value and, for a list, its items.
 func withItems(value *yaml.Node) []*yaml.Node {
 	value = resolved(value)
 	if value.Kind != yaml.SequenceNode {
@@ -84,7 +86,8 @@ func withItems(value *yaml.Node) []*yaml.Node {
 	return all
 }
 
-// valueOf is the value of a key in a map, nil if there is none. As in Helm, the last one counts.
+// valueOf returns the value of a key in a map, nil if there is none. As in Helm, the last one
+// counts.
 func valueOf(node *yaml.Node, key string) (value *yaml.Node) {
 	node = resolved(node)
 	if node.Kind != yaml.MappingNode {
@@ -98,7 +101,7 @@ func valueOf(node *yaml.Node, key string) (value *yaml.Node) {
 	return value
 }
 
-// resolved is the value that an alias stands for.
+// resolved returns the value that an alias refers to, or the value itself.
 func resolved(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -111,8 +114,8 @@ func isPlain(value *yaml.Node) bool {
 	return value.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
 }
 
-// LineOf is the line of an object in a file by its kind and its name, or the beginning of a name
-// that the API server completes. It is 0 if the object is not found.
+// LineOf returns the line of an object in a file, 0 if the object is not found. It finds the object
+// by its kind and its name. For a name that the API server generates, name is its prefix.
 func LineOf(file []byte, kind, name string) int {
 	return firstLine(file, func(document *yaml.Node) int { return lineOfObject(document, kind, name) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Documents returns the objects of a release and then its hooks, each with its content as
-// JSON. namespace is that of the release.
+// Documents returns the objects of a release and then its hooks, each with its content as JSON.
+// namespace is the namespace of the release.
 func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([]diff.Document, error) {
 	made := make([]diff.Document, 0, len(objects)+len(hooks))
 	for i, part := range [][]*unstructured.Unstructured{objects, hooks} {
@@ -28,9 +28,9 @@ func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([
 	return made, nil
 }
 
-// List returns the identities of objects with a hash of their content. namespace is
-// that of the release, for namespaced objects without one. Secrets have a hash of digest in
-// place of one of their content.
+// List returns the identities of objects with a hash of their content. namespace is the namespace
+// of the release, for namespaced objects without one. For a Secret, digest is hashed instead of the
+// content.
 func List(objects []*unstructured.Unstructured, namespace, digest string) ([]diff.Object, error) {
 	listed := make([]diff.Object, 0, len(objects))
 	for _, object := range Flatten(objects) {
@@ -48,20 +48,20 @@ func List(objects []*unstructured.Unstructured, namespace, digest string) ([]dif
 	return listed, nil
 }
 
-// HideContent replaces the hashes of all objects by one of digest: a value that came out of
-// a Secret can be in any of them.
+// HideContent replaces the hashes of all objects by a hash of digest, because any object can
+// contain a value from a Secret.
 func HideContent(listed []diff.Object, digest string) {
 	for i := range listed {
 		listed[i].Hash = release.ShortHash([]byte(digest))
 	}
 }
 
-// GeneratedName ends the name of an object that the API server will complete. No name of an
-// object contains it.
+// GeneratedName is the suffix for a name that the API server will complete. No name of an object
+// contains it.
 const GeneratedName = "*"
 
-// Identify returns the group, kind, namespace and name of an object, without a hash. namespace
-// is that of the release, for namespaced objects without one.
+// Identify returns the group, kind, namespace and name of an object, without a hash. namespace is
+// the namespace of the release, for namespaced objects without one.
 func Identify(object *unstructured.Unstructured, namespace string) diff.Object {
 	kind := object.GroupVersionKind().GroupKind()
 	identity := diff.Object{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -77,9 +77,9 @@ func Identify(object *unstructured.Unstructured, namespace string) diff.Object {
 	return identity
 }
 
-// IsClusterScoped reports whether a built-in kind has no namespace, so that a plan needs no
-// cluster to know it. Kinds of other groups count as namespaced here; the cluster decides
-// when they are applied.
+// IsClusterScoped reports whether a built-in kind has no namespace, so that a plan does not need
+// the cluster. Kinds of other groups count as namespaced here; the cluster decides when they are
+// applied.
 func IsClusterScoped(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "":

@@ -1,5 +1,5 @@
-// Package manifest reads and writes the objects of a release as YAML: which objects there
-// are, where they belong, and which of them no bundle may contain.
+// Package manifest reads and writes the objects of a release as YAML. It identifies objects, and
+// refuses objects that no bundle may contain.
 package manifest
 
 import (
@@ -24,16 +24,17 @@ func Parse(content []byte) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// ParseAll is Parse for what templates give. A document that is not empty and lacks a kind or
-// an API version is an [*IncompleteError]. A label or an annotation that is no text is a
-// [*NotStringError]: who reads them finds none at all then, no hook and no policy. So is a
-// value of a ConfigMap, a Secret or a pod template that every API server refuses.
+// ParseAll is Parse for the output of templates. A document that is not empty and lacks a kind or
+// an API version is an [*IncompleteError]. A label or an annotation that is not text is a
+// [*NotStringError]. Other code would then read no labels or annotations at all, and miss a hook or
+// a policy. A value of a ConfigMap, a Secret or a pod template that every API server refuses is a
+// [*NotStringError] too.
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 	return parseStrictly(content, isNotEmpty)
 }
 
-// ParseFile is ParseAll for a file of a repository, which need not be a manifest: documents
-// that have neither an API version nor a kind nor metadata are left out, as Fleet does.
+// ParseFile is ParseAll for a file of a repository, which need not be a manifest. Documents that
+// have neither an API version nor a kind nor metadata are left out, as Fleet does.
 func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
 	objects, err := parseStrictly(content, looksLikeObject)
 	if wrong, ok := errors.AsType[*NotStringError](err); ok {
@@ -44,7 +45,8 @@ func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
 
 func isNotEmpty(document map[string]any) bool { return len(document) > 0 }
 
-// looksLikeObject reports whether a document looks like an object that a typo has spoilt.
+// looksLikeObject reports whether a document has a field of an object, so that a missing field can
+// be a typo.
 func looksLikeObject(document map[string]any) bool {
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		if _, there := document[field]; there {
@@ -82,7 +84,7 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("line %d: the document has no %s", e.Line, e.Missing)
 }
 
-// parse returns the objects and the first document that is none and meant to be one.
+// parse returns the objects, and the first document that is incomplete and meant to be an object.
 func parse(content []byte, isMeant func(document map[string]any) bool) (objects []*unstructured.Unstructured, incomplete *IncompleteError, err error) {
 	rest, line := content, 1
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -98,7 +100,7 @@ func parse(content []byte, isMeant func(document map[string]any) bool) (objects 
 		if err != nil {
 			return nil, nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
 		}
-		// The reader says not where a document was.
+		// The reader does not report the position of a document.
 		before, after, _ := bytes.Cut(rest, document)
 		line += bytes.Count(before, []byte("\n"))
 		object := &unstructured.Unstructured{Object: content}
@@ -123,7 +125,7 @@ func missingIn(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// linesBefore counts the lines of comments and blanks that a document begins with.
+// linesBefore counts the comment lines and blank lines at the beginning of a document.
 func linesBefore(document []byte) int {
 	count := 0
 	for line := range bytes.Lines(document) {
@@ -135,8 +137,7 @@ func linesBefore(document []byte) int {
 	return 0
 }
 
-// decode reads one YAML or JSON document. Whole numbers stay whole, however
-// large.
+// decode reads one YAML or JSON document. Integers stay integers, however large.
 func decode(document []byte) (map[string]any, error) {
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -149,15 +150,15 @@ func decode(document []byte) (map[string]any, error) {
 	return content, nil
 }
 
-// Flatten puts the objects of lists in place of the lists, as Helm does when it makes
-// them. It is not done where documents are read: by the annotations of a document Helm
-// tells hooks, and what is inside a list is none.
+// Flatten replaces lists by their objects, as Helm does when it creates them. Documents are not
+// flattened when they are read: Helm recognizes a hook by the annotations of a document, so an
+// object in a list is no hook.
 func Flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	flat := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, object := range objects {
 		items, isList := object.Object["items"].([]any)
 		if !isList || slices.ContainsFunc(items, isNoObject) {
-			flat = append(flat, object) // An API server says what is wrong with it.
+			flat = append(flat, object) // An API server reports what is wrong with it.
 			continue
 		}
 		members := make([]*unstructured.Unstructured, len(items))

@@ -95,7 +95,7 @@ func TestParseAllTexts(t *testing.T) {
 	}
 }
 
-// What an API server would refuse in the apply is an error of the plan.
+// A value that an API server would refuse during the apply is an error of the plan.
 func TestParseFileTexts(t *testing.T) {
 	t.Parallel()
 	const first = "# a comment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {a: 'yes'}}\n---\n"

@@ -16,13 +16,13 @@ const (
 	// MaxSecretSize). A release record is one Secret with the whole chart, the values
 	// and the manifest.
 	MaxRecord = 1 << 20
-	// MaxSize bounds in bytes the manifest of a release and its hooks, which are read as
-	// YAML. That takes fifty times as much memory, and two seconds for each MiB.
+	// MaxSize is the maximum size in bytes of the manifest of a release and its hooks. Reading them
+	// as YAML takes fifty times as much memory, and two seconds for each MiB.
 	MaxSize = 16 << 20
 )
 
-// ForbiddenRecordError says that a bundle contains a release record of Helm. Who writes one
-// says what a release contains, and what is deleted with it.
+// ForbiddenRecordError reports that a bundle contains a release record of Helm. A release record
+// determines what a release contains, and what is deleted with it.
 type ForbiddenRecordError struct {
 	Kind string
 	// Object is the namespace, if it is known, and the name.
@@ -43,8 +43,8 @@ func RefuseRecords(objects []*unstructured.Unstructured, namespace string) error
 	return nil
 }
 
-// RefuseRecord returns a *ForbiddenRecordError if an object, which an API server has as one
-// of this kind, is a release record.
+// RefuseRecord returns a *ForbiddenRecordError if an object is a release record. kind is the kind
+// that the API server has for the object.
 func RefuseRecord(kind schema.GroupKind, object *unstructured.Unstructured, namespace string) error {
 	if !isRecord(kind, object) {
 		return nil
@@ -59,8 +59,8 @@ func RefuseRecord(kind schema.GroupKind, object *unstructured.Unstructured, name
 	return &ForbiddenRecordError{Kind: kind.Kind, Object: release.Key(namespace, name)}
 }
 
-// isRecord knows what Helm takes for a release record: it lists them by their label, reads
-// single ones by their name, and gives them their type.
+// isRecord reports whether Helm treats an object as a release record. Helm lists records by their
+// label, reads a single record by its name, and sets their type.
 func isRecord(kind schema.GroupKind, object *unstructured.Unstructured) bool {
 	switch {
 	case kind != schema.GroupKind{Kind: "Secret"} && kind != schema.GroupKind{Kind: "ConfigMap"}:
@@ -68,7 +68,7 @@ func isRecord(kind schema.GroupKind, object *unstructured.Unstructured) bool {
 	case strings.HasPrefix(object.GetName(), wellknown.RecordPrefix), strings.HasPrefix(object.GetGenerateName(), wellknown.RecordPrefix):
 		return true
 	}
-	// Not GetLabels, which has none where one of them is null.
+	// GetLabels is not used, because it returns no labels if one of them is null.
 	owner, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "labels", wellknown.RecordOwner)
 	return owner == wellknown.RecordOwnerHelm || kind.Kind == "Secret" && object.Object["type"] == wellknown.RecordType
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// NotStringError reports a value that is no text, where only texts are possible.
+// NotStringError reports a value that is not text in a field that allows only text.
 type NotStringError struct {
 	// Line is the line of the value in its file, from 1, and 0 if it is not known.
 	Line int
@@ -27,7 +27,7 @@ func (e *NotStringError) Error() string {
 	return text
 }
 
-// textFields are the fields of an object with texts by name.
+// textFields returns the fields of an object that are maps of texts.
 func textFields(object *unstructured.Unstructured) []string {
 	fields := []string{"metadata.labels", "metadata.annotations"}
 	switch group, _, _ := strings.Cut(object.GetAPIVersion(), "/"); {
@@ -41,7 +41,7 @@ func textFields(object *unstructured.Unstructured) []string {
 	return fields
 }
 
-// nameOf is the kind and the name of an object.
+// nameOf returns the kind and the name of an object.
 func nameOf(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
@@ -55,9 +55,9 @@ func checkTexts(object *unstructured.Unstructured) error {
 		}
 		for _, key := range slices.Sorted(maps.Keys(texts)) {
 			switch texts[key].(type) {
-			case string, nil: // API servers take null for "".
+			case string, nil: // API servers treat null as "".
 				continue
-			case []any: // They take a list of numbers for bytes.
+			case []any: // They treat a list of numbers as bytes.
 				if field == "data" || field == "binaryData" {
 					continue
 				}

@@ -16,20 +16,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// WrongTypeError reports a value that no API server can read into the kind of its object, such as
-// a number as the value of an environment variable.
+// WrongTypeError reports a value that no API server can read into the kind of its object. An
+// example is a number as the value of an environment variable.
 type WrongTypeError struct {
 	// Line is the line of the value in its file, from 1, and 0 if it is not known.
 	Line int
 	// Object is the kind and the name.
 	Object string
-	// Field is such as spec.template.spec.containers.env.value, without the places in lists. It is
-	// "" where Reason alone says what is wrong.
+	// Field is a path such as spec.template.spec.containers.env.value, without list indices. It is
+	// "" if Reason alone describes the error.
 	Field string
-	// Reason is what is wrong with the value.
+	// Reason describes what is wrong with the value.
 	Reason string
 
-	// kind is that of the value in JSON, such as "number".
+	// kind is the kind of the value in JSON, such as "number".
 	kind string
 }
 
@@ -44,7 +44,7 @@ func (e *WrongTypeError) Error() string {
 	return text
 }
 
-// Locate finds the line of the value in the file that is the object.
+// Locate sets the line of the value from the file of the object.
 func (e *WrongTypeError) Locate(file []byte) {
 	if e.Field == "" {
 		return
@@ -52,13 +52,13 @@ func (e *WrongTypeError) Locate(file []byte) {
 	e.Line = lineOf(file, e.Object, strings.Split(e.Field, "."), func(value *yaml.Node) bool { return kindOf(value) == e.kind })
 }
 
-// CheckTypes reads an object into the type that API servers have for its kind, if it is one of
-// Kubernetes itself. Fields that the type does not have are for the API server to judge: it can be
-// a newer one. The error is a *WrongTypeError.
+// CheckTypes reads an object into the type that API servers have for its kind, if the kind is part
+// of Kubernetes itself. Fields that the type lacks are left to the API server, which can be newer.
+// The error is a *WrongTypeError.
 func CheckTypes(object *unstructured.Unstructured) error {
 	typed, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil || isTest(object) {
-		return nil //nolint:nilerr // No kind of Kubernetes.
+		return nil //nolint:nilerr // Not a kind of Kubernetes itself.
 	}
 	content, err := object.MarshalJSON()
 	if err != nil {
@@ -75,7 +75,7 @@ func CheckTypes(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// isTest reports whether an object is a hook of helm test alone, which is not deployed.
+// isTest reports whether an object is a hook only of helm test, which is not deployed.
 func isTest(object *unstructured.Unstructured) bool {
 	events, isHook := Annotations(object)[wellknown.Hook]
 	return isHook && !slices.ContainsFunc(strings.Split(events, ","), func(event string) bool {
@@ -83,7 +83,8 @@ func isTest(object *unstructured.Unstructured) bool {
 	})
 }
 
-// jsonKind is what a value in JSON is, as encoding/json describes it, such as "number 1.5".
+// jsonKind returns the kind of a JSON value from its description in encoding/json, such as "number
+// 1.5".
 func jsonKind(value string) string {
 	kind, _, _ := strings.Cut(value, " ")
 	switch kind {
@@ -97,7 +98,7 @@ func jsonKind(value string) string {
 	return kind
 }
 
-// typeName is what a value of a type of Go is in JSON.
+// typeName returns the JSON kind of a Go type.
 func typeName(of reflect.Type) string {
 	switch of.Kind() {
 	case reflect.Bool:
@@ -115,7 +116,7 @@ func typeName(of reflect.Type) string {
 	}
 }
 
-// kindOf is what a value in YAML is in JSON.
+// kindOf returns the JSON kind of a YAML value.
 func kindOf(value *yaml.Node) string {
 	switch value.ShortTag() {
 	case "!!map":

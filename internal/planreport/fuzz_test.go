@@ -57,7 +57,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// A line of others in a block of code does not end it, and an inline text has no sign of Markdown.
+// A foreign line in a block of code does not end it, and an inline text has no character of
+// Markdown.
 func FuzzMarkdown(f *testing.F) {
 	for _, text := range []string{"web", "```", "~~~\n````diff\n</details>", "|`<b>", "@admin #1 https://x www.x", "\n\n# x", "</code>"} {
 		f.Add(text)
@@ -78,7 +79,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// Whatever a file contains, it is replaced by a report with the entry of this process.
+// A file with any content is replaced by a report with the entry of this process.
 func FuzzExistingFile(f *testing.F) {
 	good, err := renderJSON(newReport([]Target{{Owner: "o", Name: "other", Deployments: []Deployment{{Cluster: "a"}, {Cluster: "b"}}}}))
 	if err != nil {

@@ -20,28 +20,30 @@ var (
 	script string
 )
 
-// What is around the JSON in a page. JSON is written with "<" escaped, so the second one is the
-// first "</script>" after the first one.
+// The texts before and after the JSON in a page. JSON is written with "<" escaped, so dataEnds is
+// the first "</script>" after dataBegins.
 const (
 	dataBegins = `<script type="application/json" id="data">`
 	dataEnds   = `</script>`
 )
 
 // renderHTML returns a page that loads nothing. The data is a block of JSON that no browser runs.
-// encoding/json escapes <, >, & and the line breaks of JavaScript, so no text in it ends the block.
+// encoding/json escapes <, >, & and the line breaks of JavaScript, so no text in the JSON ends the
+// block.
 func renderHTML(report Report) ([]byte, error) {
 	data, err := json.Marshal(report)
 	if err != nil {
 		return nil, fmt.Errorf("writing the data of a report: %w", err)
 	}
-	// One pass: what is put in is not looked through again.
+	// The Replacer makes one pass: it does not search the inserted texts.
 	return []byte(strings.NewReplacer(
 		"{script-hash}", sourceOf(script), "{style-hash}", sourceOf(style),
 		"{style}", style, "{data}", string(data), "{script}", script,
 	).Replace(page)), nil
 }
 
-// sourceOf allows a script or a style in the content security policy of the page.
+// sourceOf returns the source that allows a script or a style in the page's content security
+// policy.
 func sourceOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -12,7 +12,8 @@ import (
 const lockWait = 5 * time.Second
 
 // lock keeps other processes from writing reports in a folder at the same time. It locks the folder
-// itself, so that no file is left behind. A folder that cannot be locked is written without.
+// itself, so that no lock file is left behind. If the folder cannot be locked, reports are written
+// without a lock.
 func lock(dir string) (unlock func()) {
 	opened, err := os.Open(dir) //nolint:gosec // The path is from the user's own environment.
 	if err != nil {

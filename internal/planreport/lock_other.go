@@ -2,5 +2,5 @@
 
 package planreport
 
-// lock does nothing: a folder cannot be locked here. The guide tells to use a file for each owner.
+// lock does nothing: a folder cannot be locked here. The guide recommends a file for each owner.
 func lock(string) (unlock func()) { return func() {} }

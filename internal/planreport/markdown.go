@@ -12,11 +12,13 @@ import (
 )
 
 const (
-	// maxMarkdown is how many characters the Markdown has: a comment on GitHub has at most 65,536.
+	// maxMarkdown is how many characters the Markdown may have: a comment on GitHub has at most
+	// 65,536.
 	maxMarkdown = 60_000
-	// maxLeftOut is what the sentence about the rest needs of them.
+	// maxLeftOut is how many of these characters are reserved for the sentence about left-out
+	// blocks.
 	maxLeftOut = 400
-	// maxNamed are the clusters that are named of several, and maxObjects the objects.
+	// maxNamed is how many clusters are named, and maxObjects how many objects.
 	maxNamed, maxObjects = 12, 100
 	// maxDetail is how many bytes of a warning are shown.
 	maxDetail = 4000
@@ -25,12 +27,12 @@ const (
 // block is a part of the Markdown that is shown as a whole or left out.
 type block struct {
 	text string
-	// thing is what is counted if the block is left out, "" for nothing.
+	// thing is the name under which a left-out block is counted, "" if it is not counted.
 	thing string
 }
 
-// renderMarkdown returns text for a comment: what is most important comes first, and what is too
-// much is left out and counted.
+// renderMarkdown returns text for a comment. The most important blocks are first. Blocks that do
+// not fit are left out and counted.
 func renderMarkdown(report Report) ([]byte, error) {
 	blocks := summaryBlocks(report.Targets)
 	for _, part := range []func(*Target) []block{bundleBlocks, stageBlocks, heldBlocks, changeBlocks, warningBlocks} {
@@ -41,7 +43,7 @@ func renderMarkdown(report Report) ([]byte, error) {
 	return []byte(joined(blocks)), nil
 }
 
-// joined is the text of the blocks that fit, and how many of what do not.
+// joined returns the text of the blocks that fit, and how many blocks are left out.
 func joined(blocks []block) string {
 	var text strings.Builder
 	room := maxMarkdown - maxLeftOut
@@ -98,7 +100,7 @@ func summaryBlocks(targets []Target) []block {
 	return blocks
 }
 
-// bundleBlocks are a table of the bundles that change, with their clusters.
+// bundleBlocks returns a table of the bundles that change, with their clusters.
 func bundleBlocks(t *Target) []block {
 	clusters := map[string]map[Action][]string{}
 	for _, d := range t.Deployments {
@@ -180,13 +182,14 @@ func heldBlocks(t *Target) []block {
 	return blocks
 }
 
-// sameChange are the deployments of a bundle in which the same changes.
+// sameChange are the deployments of a bundle that have the same change.
 type sameChange struct {
 	of       Deployment
 	clusters []string
 }
 
-// changeBlocks are what changes in objects, once for all clusters where it is the same.
+// changeBlocks returns the changes in objects. A change that is the same on several clusters is one
+// block.
 func changeBlocks(t *Target) []block {
 	var changes []*sameChange
 	known := map[string]*sameChange{}
@@ -254,7 +257,7 @@ func (d *Deployment) objectsText() string {
 	return "objects " + strings.Join(parts, " ")
 }
 
-// objectLines are a line for each object that changes.
+// objectLines returns a line for each object that changes.
 func objectLines(d *Deployment) string {
 	signs := map[ObjectChange]string{ObjectAdded: "+ ", ObjectChanged: "~ ", ObjectRemoved: "- ", ObjectUnknown: "? "}
 	lines := make([]string, 0, len(d.Objects))
@@ -277,8 +280,8 @@ func warningBlocks(t *Target) []block {
 	return blocks
 }
 
-// fenced is a block of code. Its fence is longer than any run of backticks in it, so that nothing
-// in it ends it, and nothing in it is Markdown or HTML.
+// fenced returns a block of code. Its fence is longer than any run of backticks in text, so that
+// nothing in text ends the block. Nothing in text is read as Markdown or HTML.
 func fenced(language, text string) string {
 	longest, run := 0, 0
 	for _, r := range text {
@@ -293,8 +296,9 @@ func fenced(language, text string) string {
 	return fence + language + "\n" + text + "\n" + fence + "\n"
 }
 
-// code is a text within a line. GitHub makes no mention and no link of what is in <code>. Signs of
-// Markdown and HTML are written as character references, which are text to both.
+// code returns a text within a line. GitHub makes no mention and no link of text in <code>.
+// Characters with a meaning in Markdown or HTML are written as character references, which are text
+// in both.
 func code(text string) string {
 	const plain = "-/,=. "
 	isLink := strings.Contains(strings.ToLower(text), "www")

@@ -1,5 +1,5 @@
-// Package planreport makes a report of what is planned, for people and for policies: as JSON, as an
-// HTML file, or as Markdown. It takes plain values and writes files.
+// Package planreport makes a report of a plan, for people and for policies: as JSON, as an HTML
+// file, or as Markdown. It reads plain values and writes files.
 package planreport
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Format is the version of the JSON. A reader refuses another one.
+// Format is the version of the JSON. A reader must refuse other versions.
 const Format = 1
 
 // Report is what the JSON contains.
@@ -17,7 +17,7 @@ type Report struct {
 	Targets []Target `json:"targets"`
 }
 
-// Operation is what becomes of a target.
+// Operation is what happens to a target.
 type Operation string
 
 // The operations.
@@ -33,9 +33,9 @@ type Target struct {
 	Name      string    `json:"name"`
 	Operation Operation `json:"operation"`
 	PlannedAt time.Time `json:"planned_at"`
-	// Run is the same for all entries that one run of Terraform has written.
+	// Run is the same for all entries that one run of Terraform wrote.
 	Run string `json:"run"`
-	// Unknown is why nothing is known before the apply, "" if something is.
+	// Unknown is why nothing is known before the apply, "" if something is known.
 	Unknown     string       `json:"unknown,omitempty"`
 	Summary     Summary      `json:"summary"`
 	Clusters    []Cluster    `json:"clusters"`
@@ -43,7 +43,7 @@ type Target struct {
 	Deployments []Deployment `json:"deployments"`
 	Stages      []Stage      `json:"stages"`
 	Warnings    []Warning    `json:"warnings"`
-	// Diffs are the texts of changes by the ids that deployments name.
+	// Diffs are the texts of changes, by the ids in Deployment.Diff.
 	Diffs map[string]string `json:"diffs"`
 }
 
@@ -64,7 +64,7 @@ type Cluster struct {
 	Groups []string          `json:"groups"`
 }
 
-// Action is what becomes of a deployment.
+// Action is what happens to a deployment.
 type Action string
 
 // The actions.
@@ -86,16 +86,16 @@ type Deployment struct {
 	Release   string `json:"release,omitempty"`
 	Chart     string `json:"chart,omitempty"`
 	Version   string `json:"version,omitempty"`
-	// The digests decide what is deployed. One that is not known before the apply is "".
+	// The digests cover what is deployed. A digest that is not known before the apply is "".
 	DigestBefore string `json:"digest_before,omitempty"`
 	DigestAfter  string `json:"digest_after,omitempty"`
 	// Stage is the number of the stage that writes the deployment, from 1.
 	Stage int `json:"stage,omitempty"`
 	// Reason is why a deployment is held.
 	Reason string `json:"reason,omitempty"`
-	// ObjectsUnknown says that the objects are known only after the apply.
+	// ObjectsUnknown is true if the objects are known only after the apply.
 	ObjectsUnknown bool `json:"objects_unknown,omitempty"`
-	// Objects are those that change, and Unchanged is the number of the others.
+	// Objects are the objects that change, and Unchanged is the number of the others.
 	Objects   []Object `json:"objects,omitempty"`
 	Unchanged int      `json:"unchanged,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
@@ -103,10 +103,11 @@ type Deployment struct {
 	Diff string `json:"diff,omitempty"`
 }
 
-// ObjectChange is what becomes of an object.
+// ObjectChange is what happens to an object.
 type ObjectChange string
 
-// The changes. Of an object with ObjectUnknown it is known only after the apply whether it changes.
+// The changes. ObjectUnknown is for an object of which it is known only after the apply whether it
+// changes.
 const (
 	ObjectAdded   ObjectChange = "added"
 	ObjectChanged ObjectChange = "changed"
@@ -114,7 +115,7 @@ const (
 	ObjectUnknown ObjectChange = "unknown"
 )
 
-// Object is an object of a deployment. A hash is "" where there is no object, or where it is not
+// Object is an object of a deployment. A hash is "" if there is no object, or if the hash is not
 // known.
 type Object struct {
 	Key    string       `json:"key"`
@@ -123,7 +124,7 @@ type Object struct {
 	After  string       `json:"after,omitempty"`
 }
 
-// Stage is what starts together.
+// Stage is a set of deployments that start together.
 type Stage struct {
 	Text        string   `json:"text"`
 	Deployments []string `json:"deployments"`
@@ -143,12 +144,13 @@ func newReport(targets []Target) Report {
 	return Report{Format: Format, Targets: sorted}
 }
 
-// key distinguishes entries: targets of two owners can have one name.
+// key identifies an entry: targets of two owners can have the same name.
 type key struct{ owner, name string }
 
 func (t *Target) key() key { return key{t.Owner, t.Name} }
 
-// edit replaces every text of others in an entry: name those of one line, and text the others.
+// edit replaces all texts of an entry that are not the provider's own. name is for texts of one
+// line, and text for the others.
 func (t *Target) edit(name, text func(string) string) {
 	t.Owner, t.Name, t.Run = name(t.Owner), name(t.Name), name(t.Run)
 	t.Operation, t.Unknown = Operation(name(string(t.Operation))), text(t.Unknown)

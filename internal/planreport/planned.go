@@ -19,16 +19,16 @@ import (
 type Input struct {
 	Owner, Name string
 	Operation   Operation
-	// Unknown is why there is no plan yet, "" if Plan is one.
+	// Unknown is why there is no plan yet, "" if there is a Plan.
 	Unknown string
 	Plan    *deploy.Plan
 	Prior   map[deploy.Key]deploy.Record
 	Diff    deploy.DiffReport
-	// Clusters and Groups are those of the provider.
+	// Clusters and Groups are the clusters and groups of the provider.
 	Clusters []target.Cluster
 	Groups   []target.Group
 	Warnings []Warning
-	// Shown returns a text of others without secret values, and printable.
+	// Shown returns a foreign text without secret values, and printable.
 	Shown func(text string) string
 }
 
@@ -92,7 +92,7 @@ func (s *Summary) count(action Action) {
 	}
 }
 
-// deployments are those of a plan.
+// deployments returns the deployments of a plan.
 func (in *Input) deployments() map[deploy.Key]*Deployment {
 	deployments := map[deploy.Key]*Deployment{}
 	for _, d := range in.Plan.Write {
@@ -121,7 +121,7 @@ func (in *Input) deployments() map[deploy.Key]*Deployment {
 	return deployments
 }
 
-// reasonOf is why a deployment is held.
+// reasonOf returns why a deployment is held.
 func reasonOf(err error) string {
 	if held, ok := errors.AsType[*rollout.HeldError](err); ok {
 		return held.Reason
@@ -139,14 +139,14 @@ func newDeployment(key deploy.Key, action Action, prior deploy.Record) *Deployme
 	}
 }
 
-// removed is a deployment whose objects are removed.
+// removed returns a deployment whose objects are removed.
 func (in *Input) removed(key deploy.Key) *Deployment {
 	d := newDeployment(key, Remove, in.Prior[key])
 	d.Objects, d.Unchanged = objectChanges(in.Prior[key].Objects, nil)
 	return d
 }
 
-// written is a deployment that is installed or upgraded.
+// written returns a deployment that is installed or upgraded.
 func (in *Input) written(wanted target.Deployment) *Deployment {
 	key := deploy.KeyOf(wanted)
 	prior, had := in.Prior[key]
@@ -164,7 +164,7 @@ func (in *Input) written(wanted target.Deployment) *Deployment {
 	case !known:
 		d.ObjectsUnknown, d.Unchanged = true, 0
 	case had && len(prior.Objects) == 0 && len(after) > 0:
-		// The state has none, such as with plan_objects = false.
+		// The state has no objects, for example with plan_objects = false.
 		d.Objects, d.Unchanged = objectsWithoutPrior(after), 0
 	default:
 		d.Objects, d.Unchanged = objectChanges(prior.Objects, after)
@@ -198,7 +198,7 @@ func objectChanges(before, after map[string]string) (changes []Object, unchanged
 	return changes, unchanged
 }
 
-// objectsWithoutPrior are objects of which it is not known whether they change.
+// objectsWithoutPrior returns objects of which it is not known whether they change.
 func objectsWithoutPrior(after map[string]string) []Object {
 	var changes []Object
 	for _, key := range slices.Sorted(maps.Keys(after)) {
@@ -207,8 +207,8 @@ func objectsWithoutPrior(after map[string]string) []Object {
 	return changes
 }
 
-// stages returns what starts together, as an apply finds it, and notes the stage of each
-// deployment.
+// stages returns the deployments that start together, as in an apply. It also sets the stage of
+// each deployment.
 func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
 	steps := make([]rollout.Step, 0, len(in.Plan.Write)+len(in.Plan.Unchanged))
 	for _, d := range in.Plan.Write {
@@ -236,7 +236,7 @@ func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
 	return stages
 }
 
-// addDiffs adds the texts of changes, equal ones once.
+// addDiffs adds the texts of changes. Equal texts are added once.
 func (t *Target) addDiffs(found deploy.DiffReport, deployments map[deploy.Key]*Deployment) {
 	for _, of := range found.Diffs {
 		d := deployments[deploy.Key{Cluster: of.Cluster(), Bundle: of.Bundle()}]
@@ -245,7 +245,7 @@ func (t *Target) addDiffs(found deploy.DiffReport, deployments map[deploy.Key]*D
 		}
 		notes, text := of.Parts()
 		d.Notes = append(d.Notes, notes...)
-		if text == "" || d.Action == Add { // Those of a new release are its objects.
+		if text == "" || d.Action == Add { // The diff of a new release is just its objects.
 			continue
 		}
 		d.Diff = idOf(text)
@@ -259,7 +259,7 @@ func idOf(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// addNote adds a note to deployments, once. They are named by their keys or by their clusters.
+// addNote adds a note to deployments, once. names are the keys of deployments, or clusters.
 func addNote(deployments map[deploy.Key]*Deployment, names []string, note string) {
 	noted := map[string]bool{}
 	for _, name := range names {
@@ -272,8 +272,8 @@ func addNote(deployments map[deploy.Key]*Deployment, names []string, note string
 	}
 }
 
-// clustersOf are the clusters of deployments. The facts of one that the provider no longer has are
-// not known.
+// clustersOf returns the clusters of deployments. A cluster that the provider no longer has is
+// without labels and groups.
 func clustersOf(deployments []Deployment, known []target.Cluster, groups []target.Group) []Cluster {
 	facts := map[string]target.Cluster{}
 	for _, cluster := range known {
@@ -283,7 +283,7 @@ func clustersOf(deployments []Deployment, known []target.Cluster, groups []targe
 	for _, group := range slices.SortedFunc(slices.Values(groups), func(a, b target.Group) int { return strings.Compare(a.Name, b.Name) }) {
 		matched, err := target.Match([]target.Rule{{ClusterGroup: group.Name}}, known, groups)
 		if err != nil {
-			continue // The target has reported it.
+			continue // The target has reported the error.
 		}
 		for _, cluster := range matched {
 			members[cluster.Name] = append(members[cluster.Name], group.Name)

@@ -38,7 +38,7 @@ func configMap(name, color string) string {
 	return "apiVersion: v1\ndata:\n  color: " + color + "\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-// mixed is a plan in which each action occurs.
+// mixed returns a plan in which each action occurs.
 func mixed() planreport.Input {
 	var (
 		web      = map[string]string{"ConfigMap/shop/web": "aaa", "Deployment.apps/shop/web": "bbb", "Service/shop/web": "ccc"}
@@ -66,7 +66,7 @@ func mixed() planreport.Input {
 		},
 		Objects: map[deploy.Key]map[string]string{key("eu-1", "web"): webAfter, key("eu-2", "web"): webAfter, key("us-1", "web"): webAfter},
 	}
-	// One after the other: us-1 has a dependency.
+	// They run one after the other: us-1 has a dependency.
 	plan.Write[3].Bundle.Definition.DependsOn = []fleetyaml.Dependency{{Name: "web"}}
 	plan.Unknown.Add("templates/pass.yaml uses randAlphaNum", "us-1/random")
 	changed := diff.Preview{Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{
@@ -105,7 +105,7 @@ func mixed() planreport.Input {
 	}
 }
 
-// hostile is a plan whose names and texts try to be more than text.
+// hostile returns a plan whose names and texts try to be more than text.
 func hostile() planreport.Input {
 	const (
 		name   = "</script><script>alert(1)</script>"
@@ -129,7 +129,7 @@ func hostile() planreport.Input {
 	return in
 }
 
-// written returns the content of a file that the entries are written to.
+// written writes entries to a file and returns its content.
 func written(t *testing.T, name string, entries ...planreport.Target) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -149,7 +149,8 @@ func written(t *testing.T, name string, entries ...planreport.Target) string {
 	return string(content)
 }
 
-// The JSON and the Markdown of plans. Run with -update, and read them.
+// TestGolden compares the JSON and the Markdown of plans. After a run with -update, read the new
+// files.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	unknown := mixed()
@@ -189,7 +190,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// normal takes out of a report what differs from run to run.
+// normal replaces the parts of a report that differ from run to run.
 func normal(text string) string {
 	text = regexp.MustCompile(`("planned_at": )"[^"]*"`).ReplaceAllString(text, `$1"2026-11-23T14:02:03Z"`)
 	return regexp.MustCompile(`("run": )"[^"]*"`).ReplaceAllString(text, `$1"0123456789ab"`)

@@ -8,15 +8,16 @@ import (
 	"os"
 )
 
-// runID is the same for all provider processes that one process of Terraform has started.
+// runID returns an id that is the same for all provider processes that one process of Terraform
+// started.
 func runID() string {
 	parent := os.Getppid()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", parent, startOf(parent)))
 	return hex.EncodeToString(sum[:6])
 }
 
-// startOf is when a process was started, on Linux. Elsewhere it is "", and its id alone has to
-// distinguish it from those of earlier runs.
+// startOf returns when a process was started, on Linux. On other systems it returns "", and only
+// the process ID distinguishes a run from earlier runs.
 func startOf(process int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // maxStored is how many bytes of an existing file are read.
 const maxStored = 256 << 20
 
-// readReport reads the entries of a file. One that cannot be read, or that is no report, has none:
-// it is replaced.
+// readReport reads the entries of a file. A file that cannot be read, or that is no report, has no
+// entries: it is replaced.
 func readReport(path string, extract func([]byte) ([]byte, error)) Report {
 	content, err := readFile(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func readReport(path string, extract func([]byte) ([]byte, error)) Report {
 	return report
 }
 
-// readFile reads a regular file. The open of a pipe would wait for its writer.
+// readFile reads a regular file. It opens no pipe, because that would wait for a writer.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// parse reads a report. Everything in it may have been written by others.
+// parse reads a report. Other programs may have written any part of it.
 func parse(data []byte) (Report, error) {
 	var report Report
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -91,7 +91,8 @@ func (t *Target) isOrdered() bool {
 	return true
 }
 
-// fill makes what a reader of the JSON can rely on: lists that are empty and not null.
+// fill replaces nil lists by empty ones, because readers of the JSON rely on lists that are not
+// null.
 func (t *Target) fill() {
 	t.Clusters, t.Bundles, t.Deployments = orEmpty(t.Clusters), orEmpty(t.Bundles), orEmpty(t.Deployments)
 	t.Stages, t.Warnings = orEmpty(t.Stages), orEmpty(t.Warnings)
@@ -110,8 +111,8 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// replaceFile writes a file that is readable by its owner only. A reader sees the former content or
-// the new one, never a part.
+// replaceFile writes a file that only its owner can read. A reader sees the former content or the
+// new content, never a part.
 func replaceFile(path string, content []byte) (err error) {
 	if err := checkReplaceable(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -132,8 +133,8 @@ func replaceFile(path string, content []byte) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// checkReplaceable reports what is no file: it would be replaced by one. A link is replaced, and
-// what it leads to stays.
+// checkReplaceable returns an error if path is neither a regular file nor a link, because a report
+// would replace it. A link is replaced, and its target stays.
 func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -19,7 +19,7 @@ type Writer struct {
 
 	mu  sync.Mutex
 	own map[key]Target
-	// plans says that a refresh came before an entry, so that this process is no apply.
+	// plans is true if an entry was added after a refresh, so that this process is no apply.
 	plans  bool
 	failed bool
 }
@@ -34,7 +34,7 @@ type file struct {
 }
 
 // Open returns a Writer for the files that the environment variable FLEET_REPORT names, separated
-// as in PATH, nil for none. It opens no file. "%o" in a name stands for the owner.
+// as in PATH, nil for none. It opens no file. "%o" in a name is replaced by the owner.
 func Open(names, owner string) (*Writer, error) {
 	w := &Writer{run: runID(), own: map[key]Target{}}
 	for _, name := range filepath.SplitList(names) {
@@ -53,7 +53,8 @@ func Open(names, owner string) (*Writer, error) {
 	return w, nil
 }
 
-// ownerInName is the owner as a part of a file's name. It is a label value, or not known yet.
+// ownerInName returns the owner as a part of a file name. The owner is a label value, or not known
+// yet.
 func ownerInName(owner string) string {
 	if owner == "" {
 		return "unknown"
@@ -75,12 +76,12 @@ func fileOf(path string) (file, error) {
 
 func unchanged(content []byte) ([]byte, error) { return content, nil }
 
-// IsWanted reports whether anything is written.
+// IsWanted reports whether a report is written.
 func (w *Writer) IsWanted() bool { return w != nil }
 
-// Add puts an entry into the files. refreshed says that this process has refreshed the target. An
-// update without a refresh is the repetition of a plan inside an apply, or a plan with
-// -refresh=false, and is left out. Only the first error is returned.
+// Add adds an entry to the files. refreshed is true if this process has refreshed the target. An
+// update without a refresh is left out: it is the repeated plan inside an apply, or a plan with
+// -refresh=false. Only the first error is returned.
 func (w *Writer) Add(t Target, refreshed bool) error {
 	if w == nil || t.Operation == Update && !refreshed {
 		return nil
@@ -105,7 +106,7 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 	return err
 }
 
-// write brings a file up to date with the entries of this process.
+// write updates a file with the entries of this process.
 func (w *Writer) write(of file) error {
 	unlock := lock(filepath.Dir(of.path))
 	defer unlock()
@@ -126,8 +127,8 @@ func (w *Writer) write(of file) error {
 	return replaceFile(of.path, content)
 }
 
-// merge returns the entries of this process and those of others. A plan drops those of earlier
-// runs, which can be of targets that are gone.
+// merge returns the entries of this process and of other processes. A plan drops the entries of
+// earlier runs, because their targets may no longer exist.
 func (w *Writer) merge(stored []Target) []Target {
 	merged := make([]Target, 0, len(stored)+len(w.own))
 	approved := map[key]bool{}
@@ -150,14 +151,14 @@ func (w *Writer) merge(stored []Target) []Target {
 	return merged
 }
 
-// isRepeatedBy reports whether another process of the same run has made the same plan of a create,
-// as its apply does. Then the entry that was to be approved stays.
+// isRepeatedBy reports whether another process of the same run made the same plan of a create, as
+// its apply does. The entry for approval then stays.
 func (t *Target) isRepeatedBy(other *Target) bool {
 	return t.Operation == Create && other.Operation == Create && t.Run == other.Run && t.Unknown == other.Unknown &&
 		reflect.DeepEqual(t.decisions(), other.decisions())
 }
 
-// decisions are the deployments without what was found on clusters.
+// decisions returns the deployments without what was read from clusters.
 func (t *Target) decisions() []Deployment {
 	decisions := make([]Deployment, len(t.Deployments))
 	for i, d := range t.Deployments {

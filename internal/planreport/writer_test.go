@@ -19,7 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 )
 
-// entry is the plan of a target with one deployment of a digest.
+// entry returns the plan of a target with one deployment that has this digest.
 func entry(name string, operation planreport.Operation, digest string) planreport.Target {
 	return planreport.Target{
 		Owner: "o", Name: name, Operation: operation, Clusters: []planreport.Cluster{}, Bundles: []string{"web"}, Stages: []planreport.Stage{},
@@ -44,7 +44,7 @@ func add(t *testing.T, w *planreport.Writer, of planreport.Target, refreshed boo
 	}
 }
 
-// digests reads "name digest" of each entry. A page has its JSON between two tags.
+// digests returns "name digest" of each entry. A page has its JSON between two tags.
 func digests(t *testing.T, path string) []string {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -74,7 +74,7 @@ func expectDigests(t *testing.T, path string, want ...string) {
 	}
 }
 
-// The formats differ only in where entries are read from.
+// The formats differ only in the file that entries are read from.
 func TestWhoReplacesAnEntry(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][2]string{{"plan.json", "plan.json"}, {"plan.html", "plan.html"}, {"plan.md", "plan.md.json"}} {
@@ -124,7 +124,7 @@ func expectFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// What an earlier run wrote is dropped by a plan, and kept by an apply, which refreshes nothing.
+// A plan drops the entries of an earlier run. An apply, which refreshes nothing, keeps them.
 func TestEarlierRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plan.json")
@@ -182,7 +182,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// What is there already is no report, or one that somebody has damaged.
+// The existing file is no report, or a damaged one.
 func TestExistingFile(t *testing.T) {
 	t.Parallel()
 	good := written(t, "plan.html", entry("other", planreport.Update, "1"))
@@ -213,7 +213,8 @@ func TestExistingFile(t *testing.T) {
 	}
 }
 
-// A report is no file that can be written: one error, and nothing else is touched.
+// The path of a report is no file that can be written: there is one error, and nothing else is
+// changed.
 func TestCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -237,7 +238,7 @@ func TestCannotBeWritten(t *testing.T) {
 	expectFiles(t, dir, "folder.html", "pipe.json")
 }
 
-// A link is replaced. What it leads to stays as it is, and is not read.
+// A link is replaced. Its target is neither changed nor read.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -258,7 +259,7 @@ func TestLink(t *testing.T) {
 const childVariable = "FLEET_TEST_REPORT_CHILD"
 
 // Targets of one process are planned at the same time, and several processes write one file. A
-// reader sees whole reports only.
+// reader sees only whole reports.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	const processes, targets = 3, 15
@@ -320,7 +321,7 @@ func addMany(t *testing.T, path, prefix string, targets int) {
 	adding.Wait()
 }
 
-// What cannot be shown in a comment is counted.
+// Blocks that do not fit into a comment are counted.
 func TestMarkdownIsCut(t *testing.T) {
 	t.Parallel()
 	large := entry("large", planreport.Update, "1")

@@ -6,8 +6,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// allows reports whether a chart is one of those that are allowed. The version of a dependency is
-// not known, so only its address counts.
+// allows reports whether a chart is allowed. The version of a dependency is not known, so only its
+// address is compared.
 func (a allowedChart) allows(chart ChartSource) bool {
 	if !a.source.re.MatchString(chart.Address) {
 		return false

@@ -10,45 +10,45 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Deployment is what policies see of a deployment before it is rendered.
+// Deployment is what policies read of a deployment before it is rendered.
 type Deployment struct {
 	Cluster, Bundle string
 	Labels          map[string]string
-	// Repository is the URL of the git repository that the bundle comes from, "" if it comes
-	// from none.
+	// Repository is the URL of the git repository of the bundle, "" if the bundle is from no
+	// repository.
 	Repository string
-	// Charts are those that are kept elsewhere than in the bundle.
+	// Charts are the charts that are not in the bundle.
 	Charts          []ChartSource
 	Namespace       string
 	ServiceAccount  string
 	CreateNamespace bool
-	// IsConfined says that all objects are in Namespace, or the deployment fails.
+	// IsConfined is true if the deployment fails unless all its objects are in Namespace.
 	IsConfined bool
 }
 
-// ChartSource is a chart that is kept elsewhere.
+// ChartSource is a chart that is not in the bundle.
 type ChartSource struct {
-	// Address is the URL with the name of the chart, and Repo and Name are as they are written.
+	// Address is the URL with the name of the chart. Repo and Name are as in the configuration.
 	Address, Repo, Name string
 	// Version is exact, "" if it is not known.
 	Version string
-	// IsDependency says that a chart in the bundle depends on it.
+	// IsDependency is true if a chart in the bundle depends on this chart.
 	IsDependency bool
 }
 
-// Violation is one thing that a policy does not allow.
+// Violation is one item that a policy does not allow.
 type Violation struct {
 	Policy string
 	Action Action
 	// Rule is the name of the attribute.
 	Rule            string
 	Cluster, Bundle string
-	// Object is "" if the deployment itself is refused. File and Line are where it is, if
-	// that is known.
+	// Object is "" if the deployment itself is refused. File and Line are its place, if that is
+	// known.
 	Object string
 	File   string
 	Line   int
-	// Text says what is wrong, without the cluster.
+	// Text describes what is wrong, without the cluster.
 	Text string
 
 	kind, name string // Of the object.
@@ -86,7 +86,7 @@ const (
 type Set struct{ policies []compiled }
 
 // New compiles policies for the clusters of the configuration. They are checked in the order of
-// their names. The error is joined of *InvalidError.
+// their names. The error joins *InvalidError values.
 func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*Set, error) {
 	if len(policies) > maxPolicies {
 		return nil, fmt.Errorf("more than %d policies", maxPolicies)
@@ -103,8 +103,8 @@ func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*
 	return set, nil
 }
 
-// ServiceAccount returns the account of deployments that have none, "" for none. It is that of
-// the first policy with a default.
+// ServiceAccount returns the account for deployments that have none, "" for none. It is the default
+// of the first policy that has one.
 func (s *Set) ServiceAccount(d Deployment) string {
 	for i := range s.policies {
 		if p := &s.policies[i]; p.accounts != nil && p.accounts.preset != "" && p.matches(d) {
@@ -117,7 +117,7 @@ func (s *Set) ServiceAccount(d Deployment) string {
 // Content is what is known of the objects of a deployment.
 type Content struct {
 	Documents []diff.Document
-	// Varying are the keys of objects of which only the identity is known.
+	// Varying are the keys of objects whose content is not known.
 	Varying map[string]bool
 }
 
@@ -127,7 +127,7 @@ func (s *Set) Check(d Deployment, content Content) []Violation {
 	return s.check(d, content, (*checker).checkDeployment)
 }
 
-// CheckObjects is Check without what a plan knows of the deployment itself.
+// CheckObjects is Check for the objects alone, without the rules about the deployment itself.
 func (s *Set) CheckObjects(d Deployment, content Content) []Violation {
 	return s.check(d, content, func(*checker) {})
 }
@@ -155,7 +155,7 @@ func (s *Set) check(d Deployment, content Content, first func(*checker)) []Viola
 	return found
 }
 
-// NeedsObjects reports whether a policy for a deployment is about its objects.
+// NeedsObjects reports whether a policy for a deployment has rules about its objects.
 func (s *Set) NeedsObjects(d Deployment) bool {
 	return slices.ContainsFunc(s.policies, func(p compiled) bool { return p.readsObjects() && p.matches(d) })
 }
@@ -165,7 +165,7 @@ func (c *compiled) readsObjects() bool {
 		c.objectLabels != nil || c.annotations != nil || c.maxObjects >= 0 || c.maxReplicas >= 0
 }
 
-// maxViolations bounds what one policy finds in one deployment.
+// maxViolations limits the violations of one policy in one deployment.
 const maxViolations = 1000
 
 // checker checks one deployment against one policy.
@@ -232,7 +232,7 @@ func (c *checker) checkObjects(objects []object) {
 	}
 }
 
-// checkIdentity looks at what is known of an object even if its content can vary.
+// checkIdentity checks what is known of an object even if its content can vary.
 func (c *checker) checkIdentity(o *object) {
 	p, names := c.policy, o.kinds()
 	if p.allowed != nil && !p.allowed.match(names...) {
@@ -287,7 +287,7 @@ func (c *checker) checkRequired(rule, what string, o *object, values map[string]
 	}
 }
 
-// shown bounds a text of a repository.
+// shown limits the length of a text from a repository and makes it printable.
 func shown(text string) string {
 	const longest = 200
 	if runes := []rune(text); len(runes) > longest {

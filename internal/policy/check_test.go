@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// documents are the objects of a text as a plan has them.
+// documents returns the objects of a text as a plan has them.
 func documents(t *testing.T, text string) []diff.Document {
 	t.Helper()
 	objects, err := manifest.ParseAll([]byte(text))
@@ -27,12 +27,12 @@ func documents(t *testing.T, text string) []diff.Document {
 	return made
 }
 
-// documentsOf is one object of this content.
+// documentsOf returns one object with this content.
 func documentsOf(content string) []diff.Document {
 	return []diff.Document{{Object: diff.Object{Kind: "Pod", Namespace: "web", Name: "x"}, Content: content}}
 }
 
-// found are rules and texts.
+// found returns rules and texts.
 func found(violations []policy.Violation) []string {
 	var texts []string
 	for _, v := range violations {
@@ -215,7 +215,7 @@ func TestCheckObjects(t *testing.T) {
 	}
 }
 
-// Of an object that varies only the identity is known.
+// Only the identity is known of an object that varies.
 func TestCheckVarying(t *testing.T) {
 	t.Parallel()
 
@@ -367,7 +367,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// The first default in the order of names counts.
+// The first default wins, in the order of the names of policies.
 func TestDefaultServiceAccount(t *testing.T) {
 	t.Parallel()
 

@@ -15,27 +15,27 @@ import (
 
 // Files reads the files of a deployment.
 type Files interface {
-	// CRDDocuments are the objects in files below crds/, which are in no rendering.
+	// CRDDocuments returns the objects in files below crds/, which are in no rendering.
 	CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error)
-	// Locate returns the file that an object comes from and its line, 0 if it is not known.
+	// Locate returns the file of an object and its line, 0 if the line is not known.
 	Locate(d target.Deployment, place, kind, name string) (file string, line int)
 }
 
 // Checker checks the deployments of one target.
 type Checker struct {
 	Set *Set
-	// Repositories are the URLs that bundles come from, by their names.
+	// Repositories are the URLs of the bundles' repositories, by the names of the bundles.
 	Repositories map[string]string
 	Files        Files
 }
 
-// Account returns the service account of deployments of a bundle that have none.
+// Account returns the service account for deployments of a bundle that have none.
 func (c Checker) Account(cluster string, b *bundle.Bundle, options fleetyaml.Options) string {
 	return c.Set.ServiceAccount(c.factsOf(target.Deployment{Cluster: cluster, Bundle: b, Options: options}, ""))
 }
 
-// Planned checks a deployment and what a plan knows of its objects. The rest is checked when it is
-// written.
+// Planned checks a deployment and what a plan has of its objects. The rest is checked before the
+// objects are written.
 func (c Checker) Planned(d target.Deployment, rendering release.Rendering) ([]Violation, error) {
 	facts := c.factsOf(d, rendering.Version)
 	var content Content
@@ -49,7 +49,7 @@ func (c Checker) Planned(d target.Deployment, rendering release.Rendering) ([]Vi
 	return c.located(d, c.Set.Check(facts, content)), nil
 }
 
-// crds are the objects below crds/ that a deployment can create.
+// crds returns the objects below crds/ that a deployment can create.
 func (c Checker) crds(d target.Deployment, rendering release.Rendering) ([]diff.Document, error) {
 	if d.HelmOptions().CRDs == fleetyaml.CRDsSkip {
 		return nil, nil
@@ -57,7 +57,7 @@ func (c Checker) crds(d target.Deployment, rendering release.Rendering) ([]diff.
 	return c.Files.CRDDocuments(d, rendering)
 }
 
-// contentOf leaves out what can be different when it is written.
+// contentOf returns the objects of a rendering, without those that can differ in the apply.
 func contentOf(rendering release.Rendering, crds []diff.Document) Content {
 	content := Content{Documents: crds, Varying: rendering.Varying}
 	if rendering.NamesVary {
@@ -79,7 +79,7 @@ func (c Checker) Written(d target.Deployment, documents []diff.Document) []Viola
 // NeedsObjects reports whether the objects of a deployment have to be checked.
 func (c Checker) NeedsObjects(d target.Deployment) bool { return c.Set.NeedsObjects(c.factsOf(d, "")) }
 
-// located adds lines, which are looked up for violations alone.
+// located adds lines. Only violations need them.
 func (c Checker) located(d target.Deployment, violations []Violation) []Violation {
 	const most = 50 // Reports show no more.
 	for i := range violations {
@@ -99,8 +99,8 @@ func (c Checker) factsOf(d target.Deployment, version string) Deployment {
 	}
 }
 
-// chartsOf are the charts of a deployment that are kept elsewhere, and the dependencies of charts
-// in its bundle.
+// chartsOf returns the charts of a deployment that are not in its bundle, and the dependencies of
+// charts in its bundle.
 func chartsOf(d target.Deployment, version string) []ChartSource {
 	chart, isRemote := d.Bundle.RemoteChart(d.Options.Helm)
 	if isRemote {
@@ -120,7 +120,8 @@ func chartsOf(d target.Deployment, version string) []ChartSource {
 	return found
 }
 
-// addressOf is where a chart is kept, with its name. What cannot be read is as it is written.
+// addressOf returns the URL of a chart with its name. If the URL cannot be read, it returns the
+// text of the configuration.
 func addressOf(chart bundle.Chart) string {
 	at, err := chart.Location()
 	if err != nil {
@@ -132,8 +133,8 @@ func addressOf(chart bundle.Chart) string {
 	return at.URL
 }
 
-// dependenciesIn are the dependencies of a chart with an address. What is wrong with the file is
-// reported where the chart is loaded.
+// dependenciesIn returns the dependencies of a chart that have an address. Errors in the file are
+// reported when the chart is loaded.
 func dependenciesIn(file []byte) []ChartSource {
 	var chart struct {
 		Dependencies []struct {

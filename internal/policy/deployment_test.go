@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// noFiles has no definitions below crds/, and knows lines of no file.
+// noFiles has no definitions below crds/, and finds no object in a file.
 type noFiles struct{ crds []diff.Document }
 
 func (f noFiles) CRDDocuments(target.Deployment, release.Rendering) ([]diff.Document, error) {
@@ -65,7 +65,7 @@ func TestPlannedCharts(t *testing.T) {
 	}
 }
 
-// A plan checks what it knows, and leaves the rest to the apply.
+// A plan checks the objects that it has, and leaves the rest to the apply.
 func TestPlannedObjects(t *testing.T) {
 	t.Parallel()
 

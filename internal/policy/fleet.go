@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxFleetObject bounds in bytes the YAML of one element.
+	// maxFleetObject is the limit in bytes for the YAML of one element.
 	maxFleetObject = 1 << 20
 	fleetVersion   = "fleet.cattle.io/v1alpha1"
 
@@ -23,9 +23,10 @@ const (
 // fleetRules are rules that only Fleet's objects have.
 type fleetRules struct {
 	repositories patterns
-	// chartRepos and chartNames are matched with helm.repo and helm.chart as they are written.
+	// chartRepos and chartNames are compared with helm.repo and helm.chart as they are in the
+	// bundle.
 	chartRepos, chartNames patterns
-	// targetNamespaces are those that the source has to force, nil for no rule.
+	// targetNamespaces are the namespaces of which the source must force one, nil for no rule.
 	targetNamespaces []string
 	keepsNamespaces  bool
 }
@@ -73,7 +74,7 @@ type opPolicy struct {
 	AllowedChartPatterns    []string `yaml:"allowedChartPatterns"`
 }
 
-// The names of the policies that Fleet's objects become.
+// The names of the policies that Fleet's objects are translated into.
 const (
 	fleetPolicy       = "fleet_policies"
 	fleetBundlePolicy = "fleet_policies (Bundle)"
@@ -82,8 +83,8 @@ const (
 )
 
 // FromFleet translates Fleet's Policy and GitRepoRestriction objects. As in one namespace of Fleet,
-// what one of them allows is allowed. unused names the fields without an effect here. The error
-// names the element, from 1.
+// an item is allowed if one of the objects allows it. unused names the fields that have no effect
+// here. The error names the element, counted from 1.
 func FromFleet(texts []string) (policies []Policy, unused []string, err error) {
 	var objects []fleetObject
 	for i, text := range texts {
@@ -93,7 +94,7 @@ func FromFleet(texts []string) (policies []Policy, unused []string, err error) {
 		}
 		objects = append(objects, read...)
 	}
-	// Fleet aggregates them in this order, so that the first default counts.
+	// Fleet merges them in this order, so that the first default wins.
 	slices.SortStableFunc(objects, func(a, b fleetObject) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	for _, object := range objects {
 		if first := objects[0].Metadata.Namespace; object.Metadata.Namespace != first {
@@ -161,7 +162,7 @@ func (o fleetObject) check() error {
 	return nil
 }
 
-// accounts are all service accounts that an object names.
+// accounts returns all service accounts that an object names.
 func (o fleetObject) accounts() []string {
 	accounts := append(slices.Clone(o.AllowedServiceAccounts), o.DefaultServiceAccount)
 	if o.GitRepo != nil {
@@ -173,7 +174,8 @@ func (o fleetObject) accounts() []string {
 	return accounts
 }
 
-// unused are the fields that name Secrets: here credentials belong to a URL.
+// unused returns the fields that are set and name Secrets. They have no effect: credentials here
+// belong to a URL.
 func (o fleetObject) unused() []string {
 	var fields []string
 	add := func(name string, isSet bool) {

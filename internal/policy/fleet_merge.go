@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// merged is what Fleet makes of all objects of a namespace
+// merged is the result of merging all objects of a namespace, as Fleet does
 // (internal/cmd/controller/policyrestrictions and gitops/reconciler/restrictions.go).
 type merged struct {
 	required, keepsNamespaces bool
 	accounts                  []string // of policies.
 	gitAccounts               []string // of restrictions.
 	gitDefault, helmDefault   string
-	// restrictionDefault comes before gitDefault.
+	// restrictionDefault takes precedence over gitDefault.
 	restrictionDefault     string
 	repositories           patterns
 	chartRepos, chartNames patterns
@@ -57,7 +57,7 @@ func (m *merged) add(o fleetObject) error {
 	return nil
 }
 
-// addExpressions adds regular expressions. Each matches itself as well, as in Fleet.
+// addExpressions adds regular expressions. Each also matches its own text literally, as in Fleet.
 func addExpressions(to *patterns, texts []string, expression func(string) string) error {
 	for _, text := range texts {
 		if err := checkLength(text); err != nil {
@@ -66,7 +66,7 @@ func addExpressions(to *patterns, texts []string, expression func(string) string
 		if len(*to) >= maxPatterns {
 			return fmt.Errorf("more than %d patterns", maxPatterns)
 		}
-		// Alone first: its parentheses must not close those around it.
+		// Compile the text alone first: its parentheses must not close the added ones.
 		if _, err := regexp.Compile(text); err != nil {
 			return fmt.Errorf("pattern %q: %w", text, err)
 		}
@@ -79,7 +79,8 @@ func addExpressions(to *patterns, texts []string, expression func(string) string
 	return nil
 }
 
-// policies are one for each kind of source, because Fleet has defaults and patterns for each.
+// policies returns one policy for each kind of source, because Fleet has defaults and patterns for
+// each.
 func (m *merged) policies() []Policy {
 	var made []Policy
 	add := func(name string, from origin, accounts *ServiceAccounts, rules fleetRules) {
@@ -99,8 +100,8 @@ func (m *merged) policies() []Policy {
 	return made
 }
 
-// accountsOf is the rule for accounts of one kind of source, nil for none. As in Fleet, an empty
-// list allows all, and a default is always allowed.
+// accountsOf returns the rule for accounts of one kind of source, nil for none. As in Fleet, an
+// empty list allows all accounts, and a default is always allowed.
 func accountsOf(allowed []string, preset string) *ServiceAccounts {
 	if len(allowed) == 0 && preset == "" {
 		return nil
@@ -116,8 +117,8 @@ func (r fleetRules) isEmpty() bool {
 	return r.repositories == nil && r.chartRepos == nil && r.chartNames == nil && r.targetNamespaces == nil && !r.keepsNamespaces
 }
 
-// checkFleet checks what only Fleet's objects restrict. As in Fleet, an empty value is allowed,
-// but for the namespace of a source.
+// checkFleet checks the rules that only Fleet's objects have. As in Fleet, an empty value is
+// allowed, except for the namespace of a source.
 func (c *checker) checkFleet(rules *fleetRules) {
 	d := c.deployment
 	if d.Repository != "" && !rules.repositories.allow(d.Repository) {

@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// dockerHub is the registry of references that name none. The library calls it by the host of its
-// API.
+// dockerHub is the registry of references that name none. The library uses the host name of its API
+// instead.
 const dockerHub = "docker.io"
 
-// parseImage returns the registry and the repository of an image as a container runtime completes
-// them: nginx is in docker.io and its repository is library/nginx.
+// parseImage returns the registry and the repository of an image in the full form of container
+// runtimes: nginx is in docker.io and its repository is library/nginx.
 func parseImage(image string) (registry, repository string, err error) {
 	parsed, err := name.ParseReference(image)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// object is what policies see of one object.
+// object is what policies read of one object.
 type object struct {
 	diff.Object
 
 	File string
-	// isRead says that the content is known, and definedAsCluster that a definition among the
-	// objects gives its kind no namespace.
+	// isRead is true if the content is known. definedAsCluster is true if a definition among the
+	// objects declares its kind as cluster-scoped.
 	isRead, definedAsCluster bool
 	images                   []string
 	labels, annotations      map[string]string
 	replicas                 int64
 }
 
-// kinds are the names of the kind, as in kubectl.
+// kinds returns the names of the kind, as in kubectl.
 func (o *object) kinds() []string {
 	if o.Group == "" {
 		return []string{o.Kind}
@@ -31,7 +31,8 @@ func (o *object) kinds() []string {
 
 func (o *object) isClusterScoped() bool { return o.Namespace == "" || o.definedAsCluster }
 
-// inNamespace is the namespace that an object is in, or is. It is "" for others without one.
+// inNamespace returns the namespace of an object, or the name of a Namespace. It is "" for other
+// objects without a namespace.
 func (o *object) inNamespace() string {
 	switch {
 	case o.Group == "" && o.Kind == "Namespace":
@@ -42,7 +43,7 @@ func (o *object) inNamespace() string {
 	return o.Namespace
 }
 
-// read reads objects and finds the kinds without a namespace that they define.
+// read reads objects, and finds the cluster-scoped kinds that they define.
 func read(content Content) []object {
 	objects, clusterScoped := make([]object, 0, len(content.Documents)), map[string]bool{}
 	for _, document := range content.Documents {
@@ -74,7 +75,7 @@ func (o *object) readFields(fields map[string]any) {
 	o.images = imagesIn(fields, nil)
 }
 
-// textsOf are labels or annotations. Null is an empty text, as for API servers.
+// textsOf returns labels or annotations. null is an empty text, as for API servers.
 func textsOf(value any) map[string]string {
 	texts := map[string]string{}
 	fields, _ := value.(map[string]any)
@@ -86,8 +87,8 @@ func textsOf(value any) map[string]string {
 	return texts
 }
 
-// numberOf is a number of replicas, 0 for anything else. One that is no whole number is larger
-// than any limit.
+// numberOf returns a number of replicas, 0 for other values. A number that is not whole counts as
+// larger than any limit.
 func numberOf(value any) int64 {
 	number, ok := value.(json.Number)
 	if !ok {
@@ -100,8 +101,8 @@ func numberOf(value any) int64 {
 	return whole
 }
 
-// imagesIn returns the images of all pod templates in a value, wherever they are: kinds that
-// operators define have them in other places than Kubernetes' own.
+// imagesIn returns the images of all pod templates in a value, at any depth: custom kinds have them
+// in other places than Kubernetes' own kinds.
 func imagesIn(value any, found []string) []string {
 	switch value := value.(type) {
 	case []any:
@@ -122,7 +123,7 @@ func imagesIn(value any, found []string) []string {
 	return found
 }
 
-// imagesOf are the texts at a path below each item of a list.
+// imagesOf adds the texts at a path below each item of a list.
 func imagesOf(list any, found []string, path ...string) []string {
 	items, _ := list.([]any)
 	for _, item := range items {
@@ -137,8 +138,8 @@ func imagesOf(list any, found []string, path ...string) []string {
 	return found
 }
 
-// definedClusterKind is the kind that a definition gives no namespace, with its group, "" for
-// none.
+// definedClusterKind returns the cluster-scoped kind that a definition declares, with its group, ""
+// for none.
 func definedClusterKind(fields map[string]any) string {
 	if fields["kind"] != "CustomResourceDefinition" {
 		return ""

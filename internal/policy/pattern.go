@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// maxPattern bounds a pattern in bytes, and maxPatterns how many there are in one list.
+	// maxPattern limits a pattern in bytes, and maxPatterns the number of patterns in one list.
 	maxPattern  = 1000
 	maxPatterns = 1000
 )
 
-// pattern is a compiled glob or expression. Its time grows with the length of the text only.
+// pattern is a compiled glob or expression. Matching takes time linear in the length of the text.
 type pattern struct {
 	text string
 	re   *regexp.Regexp
@@ -43,7 +43,7 @@ func (p patterns) String() string {
 	return "allowed: " + listOf(texts)
 }
 
-// listOf names the first of many.
+// listOf joins texts. It names only the first of many.
 func listOf(texts []string) string {
 	const most = 10
 	if len(texts) <= most {
@@ -52,7 +52,7 @@ func listOf(texts []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
 }
 
-// compileGlobs compiles a list. It is nil if the list is.
+// compileGlobs compiles a list. The result is nil if the list is nil.
 func compileGlobs(texts []string) (patterns, error) {
 	if texts == nil {
 		return nil, nil
@@ -101,8 +101,8 @@ func compileGlob(text string) (pattern, error) {
 	return compileExpression(text, `(?s:`+expression.String()+`)`)
 }
 
-// compileExpression compiles a regular expression, which has to match whole texts. text is how it
-// is shown.
+// compileExpression compiles a regular expression that must match whole texts. text is shown to the
+// user.
 func compileExpression(text, expression string) (pattern, error) {
 	re, err := regexp.Compile(`\A(?:` + expression + `)\z`)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package policy checks what is to be deployed against rules of the configuration: sources,
-// namespaces, service accounts, kinds, images, labels and limits. It reads plain values and asks
-// no cluster.
+// namespaces, service accounts, kinds, images, labels and limits. It reads plain values and sends
+// no request to a cluster.
 package policy
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Action is what happens to a violation.
+// Action is the consequence of a violation.
 type Action string
 
 // The actions.
 const (
-	// Deny makes an error of a violation.
+	// Deny turns a violation into an error.
 	Deny Action = "deny"
-	// Warn makes a warning of it.
+	// Warn turns a violation into a warning.
 	Warn Action = "warn"
 )
 
@@ -50,19 +50,19 @@ type Policy struct {
 	fleet *fleetRules
 }
 
-// Scope says which deployments a policy is for. All of its parts that are not nil must match.
+// Scope selects the deployments that a policy is for. All parts that are not nil must match.
 type Scope struct {
 	Clusters []target.Rule
 	// Bundles are patterns of names, and BundleSelector selects labels.
 	Bundles        []string
 	BundleSelector *fleetyaml.Selector
-	// Repositories are patterns of the URLs that bundles come from.
+	// Repositories are patterns of the URLs of bundles' repositories.
 	Repositories []string
 
 	origin origin
 }
 
-// origin restricts translated policies to what Fleet has them for.
+// origin restricts a translated policy to the sources that it applies to in Fleet.
 type origin int
 
 const (
@@ -72,21 +72,21 @@ const (
 	fromElsewhere
 )
 
-// Chart are charts that are allowed.
+// Chart is a pattern for allowed charts.
 type Chart struct {
-	// Source is a pattern of the address, and Version a constraint, "" for every version.
+	// Source is a pattern of the address, and Version a constraint, "" for all versions.
 	Source, Version string
 }
 
 // ServiceAccounts are the accounts that may deploy.
 type ServiceAccounts struct {
 	Allowed []string
-	// Default is set on deployments that have none.
+	// Default is set on deployments without an account.
 	Default  string
 	Required bool
 }
 
-// InvalidError says what is wrong with a policy. Field is "" for the whole of it.
+// InvalidError reports what is wrong with a policy. Field is "" for the whole policy.
 type InvalidError struct {
 	Policy, Field string
 	Err           error
@@ -102,7 +102,7 @@ func (e *InvalidError) Error() string {
 // Unwrap returns the cause.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// compiled is a policy that is ready for checks.
+// compiled is a policy that is compiled for checks.
 type compiled struct {
 	name     string
 	action   Action
@@ -143,7 +143,7 @@ type requirement struct {
 	value pattern
 }
 
-// maxPolicies bounds how many policies there can be.
+// maxPolicies limits the number of policies.
 const maxPolicies = 1000
 
 func (p Policy) compile(clusters []target.Cluster, groups []target.Group) (compiled, error) {
@@ -191,7 +191,7 @@ func (p Policy) hasNoRules() bool {
 		p.ClusterScoped == nil && p.ImageRegistries == nil && p.Labels == nil && p.Annotations == nil && p.MaxObjects == nil && p.MaxReplicas == nil && p.fleet == nil
 }
 
-// compileScope refuses what would select nothing: such a policy would not be noticed.
+// compileScope refuses a scope that would select nothing: no one would notice such a policy.
 func (c *compiled) compileScope(p Policy, clusters []target.Cluster, groups []target.Group) (err error) {
 	invalid := func(field string, err error) error {
 		return &InvalidError{Policy: p.Name, Field: "applies_to." + field, Err: err}
@@ -291,7 +291,7 @@ func (c *compiled) matches(d Deployment) bool {
 	return true
 }
 
-// origin is what Fleet would have made the bundle of: a GitRepo, a HelmOp or neither.
+// origin returns what Fleet would have made the bundle from: a GitRepo, a HelmOp or neither.
 func (d Deployment) origin() origin {
 	switch {
 	case d.Repository != "":

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RefusedError says that policies do not allow objects that were about to be written. Its text
-// does not name the cluster, so that one cause reads alike on many.
+// RefusedError reports that policies do not allow the objects that were about to be written. Its
+// text does not name the cluster, so that the same cause has the same text on many clusters.
 type RefusedError struct{ Violations []Violation }
 
 func (e *RefusedError) Error() string {
@@ -23,7 +23,7 @@ func (e *RefusedError) Error() string {
 	return text.String()
 }
 
-// What says what is wrong and where, without the cluster and the bundle.
+// What returns what is wrong and where, without the cluster and the bundle.
 func (v Violation) What() string {
 	if v.Object == "" {
 		return v.Text

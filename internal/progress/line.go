@@ -1,5 +1,5 @@
 // Package progress shows the events of an apply to people: as lines of a file, or as one line of a
-// terminal that is written again and again. Nothing here can block an apply or make it fail.
+// terminal that is written again and again. It can neither block an apply nor make it fail.
 package progress
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// maxLine is how many bytes a line has at most. An error can quote much more.
+// maxLine is the maximum length of a line in bytes. An error can quote much more.
 const maxLine = 600
 
-// Line words an event. The text is printable and has one line, whatever a cluster or a chart
-// called its objects.
+// Line returns the text of an event. The text is printable and has one line, for any names that a
+// cluster or a chart gave to its objects.
 func Line(event deploy.Event) string {
 	return cut(diff.PrintableLine(strings.Join(strings.Fields(text(event)), " ")), maxLine)
 }
 
-// Fields are the parts of an event for a log. Those without a meaning for its kind are left out,
-// and so is the error, which Line has.
+// Fields returns the parts of an event for a log. Parts without a meaning for the kind of event are
+// left out. The error is left out too, because Line contains it.
 func Fields(event deploy.Event) map[string]any {
 	fields := map[string]any{}
 	set := func(name, value string) {
@@ -83,7 +83,7 @@ func text(event deploy.Event) string {
 	return fmt.Sprintf("event %d", event.Kind)
 }
 
-// name leaves out the bundle of an operation on a whole cluster.
+// name returns the key as text, without a bundle for an operation on a whole cluster.
 func name(key deploy.Key) string {
 	if key.Bundle == "" {
 		return key.Cluster
@@ -112,7 +112,7 @@ func waitsFor(event deploy.Event) string {
 // pods matches the message of a workload that waits for pods, such as "Available: 1/3".
 var pods = regexp.MustCompile(`(?:Replicas|Updated|Ready|Available|Current|Partitioned): (\d+/\d+)$`)
 
-// shortWait is waitsFor in a few words: "1/3 pods".
+// shortWait is a short form of waitsFor, such as "1/3 pods".
 func shortWait(event deploy.Event) string {
 	if found := pods.FindStringSubmatch(event.Waits.Reason); found != nil {
 		return found[1] + " pods"

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Open opens what the environment variable FLEET_PROGRESS names: a file to append to, a terminal or
-// a named pipe. It does not wait for the reader of a pipe. A new file is readable by its owner only.
+// Open opens the file that the environment variable FLEET_PROGRESS names: a file to append to, a
+// terminal or a named pipe. It does not wait for the reader of a pipe. Only the owner can read a
+// new file.
 func Open(path string) (*Reporter, error) {
 	const ownerOnly = 0o600
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|extraFlags, ownerOnly) //nolint:gosec // The path is from the user's own environment.
@@ -27,7 +28,7 @@ func Open(path string) (*Reporter, error) {
 	}), nil
 }
 
-// control calls do with the number of a file. File.Fd would make writes block a thread.
+// control calls do with the descriptor of a file. File.Fd would make writes block a thread.
 func control(file *os.File, do func(fd int)) {
 	if connection, err := file.SyscallConn(); err == nil {
 		_ = connection.Control(func(fd uintptr) { do(int(fd)) })

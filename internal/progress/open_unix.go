@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// extraFlags keep the open of a pipe without a reader from waiting, and a terminal from becoming
-// the one that controls the process.
+// extraFlags make Open not wait for the reader of a pipe. They also keep a terminal from becoming
+// the controlling terminal of the process.
 const extraFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // ignoreBackground keeps a terminal with "stty tostop" from stopping a provider in the background.

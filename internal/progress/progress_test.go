@@ -108,7 +108,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// gate is a reader that takes nothing until it is opened.
+// gate is a slow reader: it reads nothing until it is opened.
 type gate struct {
 	open chan struct{}
 
@@ -136,7 +136,7 @@ func opened() *gate {
 	return g
 }
 
-// Nobody reads: an apply is not slowed down, and what was left out is counted.
+// If no one reads, an apply is not slowed down, and left-out events are counted.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// A line that wraps could not be rewritten.
+// A line must not wrap, because a wrapped line could not be rewritten.
 func TestTerminalIsNarrow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		event := deploy.Event{Kind: deploy.DeploymentFailed, Key: on("a", "b"), Err: errors.New(strings.Repeat("x", 500))}
-		for range 5000 { // More than a pipe takes.
+		for range 5000 { // More than a pipe buffers.
 			reporter.Report(event)
 		}
 		first := make([]byte, 4096)

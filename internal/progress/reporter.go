@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// maxQueued is how many lines wait for a slow reader. Further lines are counted and left out.
+	// maxQueued is how many lines are queued for a slow reader. Further lines are counted and left
+	// out.
 	maxQueued = 1024
-	// redraw is the least time between two versions of the line on a terminal.
+	// redraw is the minimum time between two versions of the line on a terminal.
 	redraw = 200 * time.Millisecond
 	// closing is how long Close waits for the reader.
 	closing = time.Second
@@ -35,7 +36,7 @@ type Reporter struct {
 	left    int // lines that were left out since the last one was queued
 	summary summary
 	drawn   string
-	// last is the line to keep when an apply has ended.
+	// last is the line that stays on the terminal when an apply has ended.
 	last string
 }
 
@@ -60,7 +61,7 @@ func start(r *Reporter) *Reporter {
 	return r
 }
 
-// Report takes an event and returns at once.
+// Report records an event and returns at once.
 func (r *Reporter) Report(event deploy.Event) {
 	if r == nil {
 		return
@@ -87,7 +88,7 @@ func (r *Reporter) Report(event deploy.Event) {
 
 func stamp(now time.Time) string { return now.UTC().Format(time.RFC3339) + " " }
 
-// Close writes what is queued, for a second at most.
+// Close writes the queued lines, for at most a second.
 func (r *Reporter) Close() error {
 	if r == nil {
 		return nil
@@ -119,8 +120,8 @@ func (r *Reporter) writeLines() {
 	}
 }
 
-// flush writes queued lines one by one, so that a reader gets whole lines. An error of the file
-// is nobody's: the apply goes on without it.
+// flush writes queued lines one by one, so that a reader gets whole lines. It ignores an error of
+// the file: the apply continues without it.
 func (r *Reporter) flush() {
 	for {
 		line, ok := r.next()
@@ -147,8 +148,8 @@ func (r *Reporter) next() (string, bool) {
 	return line, true
 }
 
-// drawSummary writes the line again if it has changed. The cursor stays in the first column, where
-// the next line of another program starts.
+// drawSummary writes the line again if it has changed. The cursor stays in the first column, so
+// that the next line of another program starts there.
 func (r *Reporter) drawSummary() {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()
@@ -170,7 +171,7 @@ func (r *Reporter) draw() {
 	}
 }
 
-// drawing returns what is to be written after the line was cleared, "" for no change.
+// drawing returns the text to write after the line was cleared, "" for no change.
 func (r *Reporter) drawing() string {
 	width := r.width()
 	r.mu.Lock()

@@ -9,16 +9,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// summary counts the deployments of all targets that are applied at the moment.
+// summary counts the deployments of all targets that are being applied.
 type summary struct {
 	running              int
 	began                time.Time
 	total, ended, failed int
-	// waiting are the deployments that wait, the one that has waited longest first.
+	// waiting are the deployments that wait, the longest-waiting one first.
 	waiting []deploy.Event
 }
 
-// add counts an event. It reports whether that event ended the last apply that ran.
+// add counts an event. It reports whether the event ended the last running apply.
 func (s *summary) add(event deploy.Event, now time.Time) (ended bool) {
 	switch event.Kind {
 	case deploy.ApplyStarted:
@@ -58,7 +58,8 @@ func (s *summary) stopWaiting(key deploy.Key) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(other deploy.Event) bool { return other.Key == key })
 }
 
-// line is such as "change 37/200 deployments, 2 failed, 12 waiting (eu-7/web: 1/3 pods) 41s".
+// line returns a line such as
+// "change 37/200 deployments, 2 failed, 12 waiting (eu-7/web: 1/3 pods) 41s".
 func (s *summary) line(now time.Time) string {
 	text := fmt.Sprintf("change %d/%d deployments", s.ended, s.total)
 	if s.failed > 0 {

@@ -1,5 +1,5 @@
-// Package protocol masks what a provider's server answers: no diagnostic and no error leaves
-// the process with a secret or with what a terminal would act on.
+// Package protocol masks the responses of a provider's server. No diagnostic and no error leaves
+// the process with a secret, or with characters that a terminal would interpret.
 package protocol
 
 import (
@@ -11,22 +11,22 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
-// Masked returns a server that answers as the given one. It masks every diagnostic and every
-// error before Terraform or a log gets it.
+// Masked returns a server with the responses of the given one. It masks every diagnostic and every
+// error before Terraform or a log receives it.
 func Masked(of tfprotov6.ProviderServer, masker *diff.Masker) tfprotov6.ProviderServer {
 	return server{ProviderServer: of, masker: masker}
 }
 
-// server masks diagnostics. It has no interface of terraform-plugin-go that is optional, such
-// as that for list resources: those need their methods here first.
+// server masks diagnostics. It implements no optional interface of terraform-plugin-go, such as
+// that for list resources. To support such an interface, its methods must be added here first.
 type server struct {
 	tfprotov6.ProviderServer
 
 	masker *diff.Masker
 }
 
-// sealed calls a method and masks its diagnostics and its error. What cannot be fetched is tried
-// once in a call, and again in the next one.
+// sealed calls a method and masks its diagnostics and its error. A failed fetch is not repeated
+// within one call, only in the next one.
 func sealed[Q, R any](
 	ctx context.Context, s server, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
 ) (*R, error) {
@@ -43,13 +43,13 @@ func sealed[Q, R any](
 	return response, s.maskError(err)
 }
 
-// An error is not longer, with its summary. Warnings contain diffs, which have limits of their own.
+// Limits of an error and of its summary. Warnings contain diffs, which have their own limits.
 const (
 	maxError   = 4 << 10
 	maxSummary = 512
 )
 
-// seal masks a diagnostic and then limits an error: half a secret would not be recognized.
+// seal masks a diagnostic and then shortens an error: half a secret would not be recognized.
 func (s server) seal(diagnostic *tfprotov6.Diagnostic) {
 	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {

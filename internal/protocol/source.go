@@ -10,11 +10,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// hideSource takes the attribute from diagnostics beside which Terraform would print a credential that
-// stands in the configuration, and names the attribute in the text instead. Terraform prints the source
-// of the attribute that a diagnostic is about: whole lines of it up to 1.11, and in 1.15 all of its
-// expression, or that of the attribute around it. Without an attribute it prints the first line of the
-// block. So an error about `clusters["a"].request_timeout` could show the token of the cluster.
+// hideSource removes the attribute from diagnostics for which Terraform would print a credential of
+// the configuration. It names the attribute in the text instead. Terraform prints the source of the
+// attribute of a diagnostic. Up to 1.11 it prints whole lines. In 1.15 it prints the attribute's
+// whole expression, or that of the attribute around it. Without an attribute, Terraform prints the
+// first line of the block. An error about `clusters["a"].request_timeout` could thus show the token
+// of the cluster.
 func (s server) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
 	if !slices.ContainsFunc(diagnostics, func(d *tfprotov6.Diagnostic) bool { return d != nil && d.Attribute != nil }) {
 		return
@@ -29,8 +30,8 @@ func (s server) hideSource(ctx context.Context, request any, diagnostics []*tfpr
 	}
 }
 
-// isBesideCredential reports whether the attribute of the block that a path begins with is a credential or
-// contains one: a sensitive attribute of the provider, or a write-only one of a resource.
+// isBesideCredential reports whether the first attribute of a path is a credential or contains one.
+// A credential is a sensitive attribute of the provider, or a write-only attribute of a resource.
 func isBesideCredential(schemas *tfprotov6.GetProviderSchemaResponse, request any, path *tftypes.AttributePath) bool {
 	isCredential := func(of *tfprotov6.SchemaAttribute) bool { return of.WriteOnly }
 	var schema *tfprotov6.Schema

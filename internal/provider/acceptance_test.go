@@ -27,8 +27,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// builtProvider builds the provider once for all tests of the process and
-// answers the folder it is in.
+// builtProvider builds the provider once for all tests of the process and returns its folder.
 //
 //nolint:gochecknoglobals // built at most once and never changed
 var builtProvider = sync.OnceValues(func() (string, error) {
@@ -36,7 +35,8 @@ var builtProvider = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// As make build builds it, so that nothing is compiled twice. Without symbols it is linked sooner.
+	// The flags are those of make build, so that nothing is compiled twice. Linking is faster
+	// without symbols.
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "terraform-provider-fleet"), "../..")
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the provider: %w\n%s", err, output)
@@ -44,17 +44,17 @@ var builtProvider = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// workspace is a folder with a configuration in which the real CLI runs the
-// built provider, each command in processes of its own.
+// workspace is a folder with a configuration. The real CLI runs the built provider in it, each
+// command in processes of its own.
 type workspace struct {
 	dir string
 	cli string
 	env []string
-	// as is who runs it, nil for whoever runs the test.
+	// as is the user who runs the CLI, nil for the user who runs the test.
 	as *syscall.SysProcAttr
-	// patience is how long one command may take; 0 is five minutes.
+	// patience limits the time of one command; 0 is five minutes.
 	patience time.Duration
-	// backend has the state, nil if that is a local file.
+	// backend stores the state, nil for a local file.
 	backend *stateServer
 }
 
@@ -85,9 +85,9 @@ func newWorkspace(t *testing.T) *workspace {
 			t.Error(err)
 		}
 	})
-	// Each command starts the provider several times. What a start costs is most of the CPU time of a
-	// small plan: two keys of P-521 are a quarter of it, and collections of garbage that is still
-	// small are an eighth. examples/demo and the benchmarks run as users do.
+	// Each command starts the provider several times. The starts are most of the CPU time of a
+	// small plan: two keys of P-521 are a quarter of it, and garbage collections of a small heap
+	// are an eighth. examples/demo and the benchmarks run as users do.
 	cheap := []string{"TF_DISABLE_PLUGIN_TLS=1", "GOGC=" + cmp.Or(os.Getenv("GOGC"), "400")}
 	return &workspace{dir: dir, cli: cli, env: append(append(os.Environ(), cheap...),
 		"TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
@@ -112,8 +112,7 @@ func (w *workspace) configure(t *testing.T, parts ...string) {
 	w.write(t, "main.tf", header+strings.Join(parts, "\n"))
 }
 
-// try runs a command and answers what it printed, lines joined as a person
-// reads them.
+// try runs a command and returns its output. Lines that the CLI has broken are joined.
 func (w *workspace) try(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(w.patience, 5*time.Minute))
@@ -141,7 +140,7 @@ func (w *workspace) apply(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-input=false")
 }
 
-// fail runs a command that must fail and say all of want.
+// fail runs a command that must fail and print all of want.
 func (w *workspace) fail(t *testing.T, args []string, want ...string) string {
 	t.Helper()
 	output, err := w.try(t, args...)
@@ -162,7 +161,7 @@ func unwrapped(output string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(output)), " ")
 }
 
-// expectEmptyPlan plans and wants nothing to do.
+// expectEmptyPlan plans and wants no changes.
 func (w *workspace) expectEmptyPlan(t *testing.T) string {
 	t.Helper()
 	output, err := w.try(t, "plan", "-detailed-exitcode", "-input=false")
@@ -172,8 +171,8 @@ func (w *workspace) expectEmptyPlan(t *testing.T) string {
 	return output
 }
 
-// plannedChanges plans and answers the deployments that are added (+), changed
-// (~) and removed (-), sorted.
+// plannedChanges plans and returns the deployments that are added (+), changed (~) and removed (-),
+// sorted.
 func (w *workspace) plannedChanges(t *testing.T) []string {
 	t.Helper()
 	w.run(t, "plan", "-out=tfplan", "-input=false")
@@ -220,13 +219,13 @@ func (w *workspace) plannedChanges(t *testing.T) []string {
 	return lines
 }
 
-// unknownElements are the elements of a map that a plan shows as known after the apply: all of
-// those in keys if the whole map is.
+// unknownElements returns the elements of a map that a plan shows as known after the apply. These
+// are all of keys if the whole map is unknown.
 func unknownElements(t *testing.T, unknown json.RawMessage, attribute string, keys map[string]string) map[string]bool {
 	t.Helper()
 	var attributes map[string]json.RawMessage
 	if err := json.Unmarshal(unknown, &attributes); err != nil {
-		return nil // Nothing is unknown of a resource that is destroyed.
+		return nil // A destroyed resource has no unknown values.
 	}
 	elements := map[string]bool{}
 	if string(attributes[attribute]) == "true" {
@@ -277,7 +276,7 @@ func (w *workspace) storedTargets(t *testing.T) []storedTarget {
 	return targets
 }
 
-// storedState is the state as the CLI has stored it.
+// storedState returns the state as the CLI has stored it.
 func (w *workspace) storedState(t *testing.T) []byte {
 	t.Helper()
 	if w.backend != nil {
@@ -323,10 +322,10 @@ func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	return s
 }
 
-// cleanUp removes a namespace of the test from cluster i. Local clusters end with the process, and
-// removing a namespace costs them about as much as a plan, because every kind of object is looked
-// for. There it removes what costs other tests time: the releases, which every refresh lists, and
-// Pods.
+// cleanUp removes a namespace of the test from cluster i. Local clusters end with the process.
+// There, removing a namespace takes about as long as a plan, because all kinds of objects are
+// listed. So cleanUp then only removes what slows other tests down: the releases, which every
+// refresh lists, and Pods.
 func (s *fixture) cleanUp(t *testing.T, i int, namespace string) {
 	t.Helper()
 	ctx, cancel := cleanupContext(t)
@@ -470,7 +469,7 @@ func (s *fixture) value(t *testing.T, i int, name string) string {
 	return found.Data["key"]
 }
 
-// stop makes a cluster unreachable, or skips the test where that cannot be done.
+// stop makes a cluster unreachable, or skips the test if the cluster cannot be stopped.
 func stop(t *testing.T, cluster *testenv.Cluster) {
 	t.Helper()
 	if err := cluster.Stop(t.Context()); errors.Is(err, testenv.ErrExternal) {

@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// What a plan finds wrong can come up in an apply, where others have changed clusters: the
-// error speaks of its own target.
+// An apply can find the same errors as a plan, because others may have changed clusters after the
+// plan. Such an error names its own target.
 func TestAccErrorOfThePlanInsideAnApply(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -35,8 +35,8 @@ func TestAccErrorOfThePlanInsideAnApply(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A deployment that is not ready after its apply is no change. Each later plan warns of it,
-// with the object and the reason.
+// A deployment that is not ready after its apply is no change. Each later plan warns about it, with
+// the object and the reason.
 func TestAccNotReadyIsAWarningOfThePlan(t *testing.T) {
 	t.Parallel()
 	for _, drift := range []string{"live", "release"} {

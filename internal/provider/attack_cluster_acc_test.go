@@ -28,7 +28,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// redirector is a kubeconfig whose only context can be turned to another cluster.
+// redirector is a kubeconfig whose only context can be switched to another cluster.
 type redirector struct{ path string }
 
 func newRedirector(t *testing.T, w *workspace, env *testenv.Env, i int) redirector {
@@ -60,16 +60,16 @@ func (s *fixture) identity(t *testing.T, i int) string {
 	return string(system.UID)
 }
 
-// misled is the provider block: cluster a by the signpost, and cluster b, which is what
-// it says.
+// misled is the provider block. The kubeconfig of cluster a is the redirector, and that of cluster
+// b is real.
 func (s *fixture) misled(post redirector, extra string) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = { config_path = %q, config_context = \"prod\", labels = { on = \"yes\" }%s }\n"+
 		"    b = { config_path = %q, config_context = %q, labels = { on = \"yes\" } }\n  }\n}\n",
 		s.namespace, post.path, extra, s.env.Kubeconfig(), s.env.Contexts()[1])
 }
 
-// Between plan and apply the kubeconfig comes to lead to another cluster. Nothing is
-// written there, and the other cluster is deployed.
+// Between plan and apply the kubeconfig is switched to another cluster. Nothing is written there,
+// and cluster b is deployed.
 func TestAttackAnotherClusterThanPlanned(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -119,8 +119,8 @@ func TestAttackAnotherClusterThanPlanned(t *testing.T) {
 	}
 }
 
-// The same with a refresh in between, at a plan and at a destroy: the cluster that is
-// not the one of the state is an error, and nothing on it changes.
+// The same with a refresh in between, at a plan and at a destroy: a cluster that is not the one of
+// the state is an error, and nothing on it changes.
 func TestAttackClusterChangesItsIdentity(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -181,8 +181,8 @@ func (s *fixture) copyRelease(t *testing.T, from, to int, name string) {
 	}
 }
 
-// The first create of a target has nothing in state to compare with: the entry of the
-// cluster says which one it is.
+// The first create of a target has no identity in state to compare with. It compares with uid of
+// the entry of the cluster.
 func TestAttackFirstCreateOnAnotherCluster(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -206,11 +206,11 @@ func TestAttackFirstCreateOnAnotherCluster(t *testing.T) {
 	}
 }
 
-// impostor is an HTTPS server in place of an API server: it passes requests on to one,
-// but for those that it answers itself.
+// impostor is an HTTPS server in place of an API server. It passes requests on to a real one,
+// except for those that it responds to itself.
 type impostor struct{ *httptest.Server }
 
-// newImpostor stands before cluster i. answer says whether it has answered.
+// newImpostor makes an impostor for cluster i. answer reports whether it has sent a response.
 func (s *fixture) newImpostor(t *testing.T, i int, answer func(w http.ResponseWriter, request *http.Request) bool) *impostor {
 	t.Helper()
 	cluster := s.env.Cluster(i)
@@ -255,8 +255,8 @@ func (s *fixture) honest() entry {
 	return entry{name: "b", host: cluster.Host(), token: cluster.Token(), authority: cluster.CACertificate()}
 }
 
-// An API server redirects. The bearer token goes nowhere else, the error names the
-// cluster, and the other one is deployed.
+// An API server redirects. The bearer token is sent to no other server, the error names the
+// cluster, and the other cluster is deployed.
 func TestAttackRedirectTakesNoToken(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -300,8 +300,8 @@ func TestAttackRedirectTakesNoToken(t *testing.T) {
 	}
 }
 
-// An API server does not stop answering, or sends little that unpacks to much. The
-// memory of the provider is bounded, the error names the cluster, and the other one is
+// An API server sends a response that does not end, or a small response that unpacks to a large
+// one. The memory of the provider is bounded, the error names the cluster, and the other cluster is
 // deployed.
 func TestAttackEndlessAnswers(t *testing.T) {
 	t.Parallel()
@@ -326,7 +326,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 						return false
 					}
 					w.Header().Set("Content-Type", "application/json")
-					// Whoever had enough goes away.
+					// The client closes the connection when it has read enough.
 					if zipped {
 						w.Header().Set("Content-Encoding", "gzip")
 						_, _ = w.Write(zippedAnswer)
@@ -348,7 +348,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 	}
 }
 
-// endless begins as an object does, and does not come to its end.
+// endless is the beginning of an object without its end.
 const endless = `{"kind":"Status","apiVersion":"v1","metadata":{},"message":"`
 
 func writeEndless(to io.Writer, size int) error {
@@ -364,8 +364,8 @@ func writeEndless(to io.Writer, size int) error {
 	return nil
 }
 
-// A command that prints credentials does not return. The error names its cluster, and the
-// other one is planned.
+// A command that prints credentials does not return. The error names its cluster, and the other
+// cluster is planned.
 func TestAttackCommandThatDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -19,13 +19,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// tenant is a fleet_gitrepo of somebody who is trusted with one namespace.
+// tenant is a fleet_gitrepo of a user who is trusted with one namespace.
 func (s *fixture) tenant(git *gittest.Server, extra string) string {
 	return fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n  target_namespace = %q\n%s\n}\n", git.URL("tenant"), s.namespace, extra)
 }
 
-// A repository is bound to one namespace by the target, and by nothing on the cluster.
-// Whatever part of a chart names another namespace reaches nothing there.
+// The target binds a repository to one namespace, and nothing on the cluster does. A chart that
+// names another namespace, in any part of it, changes nothing there.
 func TestAttackChartLeavesItsNamespace(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -71,8 +71,8 @@ func TestAttackChartLeavesItsNamespace(t *testing.T) {
 	}
 }
 
-// The service account that a repository is confined by is not replaced by what the
-// repository says.
+// A service account in the repository does not replace the service account that confines the
+// repository.
 func TestAttackRepositoryChoosesItsAccount(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -94,7 +94,7 @@ func TestAttackRepositoryChoosesItsAccount(t *testing.T) {
 			if _, err := git.Commit(t.Context(), "tenant", "main", "Attack", files); err != nil {
 				t.Fatal(err)
 			}
-			confined := strings.Replace(s.tenant(git, ""), "target_namespace", "service_account", 1) // They are called the same.
+			confined := strings.Replace(s.tenant(git, ""), "target_namespace", "service_account", 1) // Both have the same name.
 			w.configure(t, s.provider("", on), confined, target("", "fleet_gitrepo.app.bundles"))
 			w.applyOutput(t)
 			out.expectUntouched(t, "apply")
@@ -104,8 +104,8 @@ func TestAttackRepositoryChoosesItsAccount(t *testing.T) {
 	}
 }
 
-// What a repository may read on a cluster is what its service account may read: a Secret
-// of another namespace comes neither into its objects nor into plan and state.
+// A repository may read on a cluster what its service account may read. A Secret of another
+// namespace is neither in its objects nor in plan and state.
 func TestAttackRepositoryReadsSecrets(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -158,8 +158,8 @@ func TestAttackRepositoryReadsSecrets(t *testing.T) {
 	}
 }
 
-// A repository cannot consent in place of the target: helm.takeOwnership takes no release
-// of another owner.
+// A repository cannot consent in place of the target: helm.takeOwnership takes over no release of
+// another owner.
 func TestAttackRepositoryConsents(t *testing.T) {
 	t.Parallel()
 	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
@@ -186,8 +186,8 @@ func TestAttackRepositoryConsents(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// makeAdmin makes a second account that may do everything everywhere, as that of Fleet's
-// agent may.
+// makeAdmin makes a second account that may do everything everywhere, like the account of Fleet's
+// agent.
 func (s *fixture) makeAdmin(t *testing.T) string {
 	t.Helper()
 	const agents = "cattle-fleet-system"
@@ -221,8 +221,8 @@ func (s *fixture) makeAdmin(t *testing.T) string {
 	return name
 }
 
-// A cluster says that it is another one. It costs its own deployments: those of the
-// other are written and removed as planned.
+// A cluster reports the identity of another cluster. Only its own deployments fail: those of the
+// other cluster are written and removed as planned.
 func TestAttackClusterClaimsToBeAnother(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
-// A template that does not end does not hold up Ctrl-C.
+// A template that does not end does not delay Ctrl-C.
 func TestAttackTemplateHoldsUpAnInterrupt(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -56,7 +56,7 @@ func TestAttackTemplateHoldsUpAnInterrupt(t *testing.T) {
 	}
 }
 
-// awaitWorker waits for a worker that computes, below a process.
+// awaitWorker waits for a worker process below the process root.
 func awaitWorker(t *testing.T, root int) (pid int) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(10 * time.Millisecond) {
@@ -87,13 +87,13 @@ func isBelow(pid, root int) bool {
 	return false
 }
 
-// parentOf returns 0 for a process that is not there.
+// parentOf returns 0 for a process that does not exist.
 func parentOf(pid int) int {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(status), ") ") // Behind its name.
+	_, rest, _ := strings.Cut(string(status), ") ") // After the name of the process.
 	fields := strings.Fields(rest)
 	if len(fields) < 2 {
 		return 0

@@ -20,8 +20,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// forgingChart is a chart that makes a release record: with the labels of a record that
-// is there, but for an empty service account, and a manifest of the attacker's choice.
+// forgingChart is a chart that makes a release record. The record has the labels of an existing
+// record, an empty service account, and a manifest that the attacker chooses.
 func forgingChart(t *testing.T, namespace, manifest, value string) map[string]string {
 	t.Helper()
 	template := `apiVersion: v1
@@ -57,8 +57,8 @@ stringData:
 	}
 }
 
-// Whoever may push to a repository is confined to a namespace by a service account. A
-// record that its chart makes does not delete what is outside.
+// A service account confines the users who may push to a repository to a namespace. A record that
+// their chart makes does not delete objects outside of it.
 func TestAttackRecordMadeByAChart(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -84,8 +84,8 @@ func TestAttackRecordMadeByAChart(t *testing.T) {
 	out.expectUntouched(t, "destroy")
 }
 
-// In whatever shape a bundle brings a record of Helm, it is refused before anything of
-// it is written.
+// A bundle that contains a record of Helm, in any form, is refused before any part of the bundle is
+// written.
 func TestAttackBundleBringsARecord(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -150,8 +150,8 @@ func TestAttackBundleBringsARecord(t *testing.T) {
 	}
 }
 
-// Whoever may create Secrets in one namespace makes a record that carries the marks of a
-// target. Neither it nor what it names is removed, and the plan reports it.
+// A user who may create Secrets in one namespace makes a record with the labels of a target.
+// Neither the record nor the objects in it are removed, and the plan reports it.
 func TestAttackRecordMadeByATenant(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -194,8 +194,8 @@ func TestAttackRecordMadeByATenant(t *testing.T) {
 	}
 }
 
-// The record of a release that state knows is replaced by one with the same name and the
-// same labels. What acts on it removes what the release owns, and nothing else.
+// The record of a release in state is replaced by one with the same name and the same labels. The
+// provider then removes what the release owns, and nothing else.
 func TestAttackRecordReplaced(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -266,7 +266,7 @@ func TestAttackRecordReplaced(t *testing.T) {
 	}
 }
 
-// A replaced record names another release inside. The record of that one stays.
+// A replaced record contains the name of another release. The record of that release stays.
 func TestAttackRecordNamesAnotherRelease(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -287,9 +287,9 @@ func TestAttackRecordNamesAnotherRelease(t *testing.T) {
 	w.destroyOutput(t)
 }
 
-// The account of a release is emptied on its record, and the record names an object of
-// another namespace that even carries the name of the release. Outside of the namespace
-// that the target forces nothing is deleted.
+// The account of a release is emptied on its record, and the record names an object of another
+// namespace. The object even carries the name of the release. Nothing outside of the namespace that
+// the target forces is deleted.
 func TestAttackRecordLosesItsAccount(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -314,8 +314,8 @@ func TestAttackRecordLosesItsAccount(t *testing.T) {
 	}
 }
 
-// The digest of a record has a key that the state does not know, another one for each
-// revision. A record that lost it is not the one of the state.
+// The digest of a record has a key that is not in the state, another one for each revision. A
+// record without its key is not the record of the state.
 func TestAttackGuessOfARecord(t *testing.T) {
 	t.Parallel()
 	const salt = attackLabel + "content-salt"
@@ -345,8 +345,7 @@ func TestAttackGuessOfARecord(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
-// The terms of a removal stand in state. What a label of the record says of them is of no
-// effect.
+// The settings for a removal are in state. Labels of the record do not change them.
 func TestAttackTermsOnARecord(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -380,7 +379,7 @@ func TestAttackTermsOnARecord(t *testing.T) {
 	}
 }
 
-// A record that is small and unpacks to 200 MiB costs its own deployment and no memory.
+// A small record that unpacks to 200 MiB fails its own deployment and needs no memory.
 func TestAttackRecordBomb(t *testing.T) {
 	t.Parallel()
 	const unpacked, limit = 200 << 20, 400 << 20
@@ -445,7 +444,7 @@ func TestAttackRecordBomb(t *testing.T) {
 	}
 }
 
-// gzipBomb is a release as a record holds it, with so many bytes in place of its manifest.
+// gzipBomb is a release in the form of a record, with this many bytes in place of its manifest.
 func gzipBomb(t *testing.T, recorded map[string]any, size int) []byte {
 	t.Helper()
 	raw, err := json.Marshal(recorded)
@@ -457,8 +456,8 @@ func gzipBomb(t *testing.T, recorded map[string]any, size int) []byte {
 	return []byte(base64.StdEncoding.EncodeToString(zipped))
 }
 
-// An object that the live annotations do not count to the release was taken by somebody
-// else. It survives the removal and is reported.
+// The live annotations of an object do not name the release, because another user has taken the
+// object. It survives the removal and is reported.
 func TestAttackObjectsOfOthersSurviveRemoval(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

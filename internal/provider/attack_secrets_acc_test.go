@@ -34,16 +34,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// planted is a secret in one place, and who repeats it.
+// planted is a secret in one place, and the server or program that repeats it.
 type planted struct {
 	*fixture
 
 	w      *workspace
 	secret string
-	// parrot refuses every request and repeats its headers, and so does the status line of
-	// what it says as a proxy.
+	// parrot refuses every request and repeats its headers. In the test of a proxy, the status line
+	// of the proxy repeats them.
 	parrot *httptest.Server
-	// known is what the parrot has learned elsewhere and repeats.
+	// known is a text that the parrot also repeats.
 	known string
 }
 
@@ -64,7 +64,7 @@ func newPlanted(t *testing.T, env *testenv.Env) *planted {
 	return p
 }
 
-// serve puts another server in the place of the parrot.
+// serve replaces the parrot with another server.
 func (p *planted) serve(t *testing.T, handle http.HandlerFunc) {
 	t.Helper()
 	p.parrot = httptest.NewTLSServer(handle)
@@ -75,7 +75,7 @@ func (p *planted) authority() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.parrot.Certificate().Raw}))
 }
 
-// variable is the secret in the configuration: Terraform keeps no ephemeral variable.
+// variable is the secret in the configuration. It is ephemeral, so Terraform does not store it.
 func (p *planted) variable(value string) string {
 	p.w.env = append(p.w.env, "TF_VAR_planted="+value)
 	return "variable \"planted\" {\n  type = string\n  ephemeral = true\n}\n"
@@ -91,7 +91,7 @@ func (p *planted) whole(provider string) []string {
 	return []string{p.variable(p.secret), provider, p.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 }
 
-// repository is a bundle from git, so that no file stands in the configuration.
+// repository is a bundle from git, so that no file is in the configuration.
 func (p *planted) repository(t *testing.T, files map[string]string) []string {
 	t.Helper()
 	git := gittest.New(t, gittest.Options{})
@@ -108,7 +108,7 @@ func (p *planted) repository(t *testing.T, files map[string]string) []string {
 	}
 }
 
-// refused has a webhook repeat what is written in the namespace.
+// refused makes a webhook that repeats what is written in the namespace.
 func (p *planted) refused(t *testing.T, resource string) {
 	t.Helper()
 	if p.env.External() {
@@ -159,15 +159,15 @@ func secretManifest(annotations, field, value string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {%s}}\n%s: {key: %q}\n", annotations, field, value)
 }
 
-// A secret in one place, which somebody repeats, is found neither in the state, nor in a
-// plan, nor in a log, nor in an error, nor in a file.
+// A server or program repeats a secret that is in one place. The secret is not in the state, a
+// plan, a log, an error or a file.
 func TestAttackPlantedSecrets(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	const login = `api_version = "client.authentication.k8s.io/v1", command = %q`
 	tests := map[string]struct {
 		configure func(t *testing.T, p *planted) []string
-		// says is that what repeats the secret was asked.
+		// says is in the output if the secret was really repeated.
 		says string
 	}{
 		"token": {func(_ *testing.T, p *planted) []string { return p.whole(p.cluster("token = var.planted")) }, "I repeat"},
@@ -383,7 +383,7 @@ func (p *planted) run(t *testing.T) string {
 	return said.String()
 }
 
-// forms are the ways in which the secret could be written.
+// forms are the ways in which the secret can be written.
 func (p *planted) forms() map[string]string {
 	encoded := base64.StdEncoding.EncodeToString([]byte(p.secret))
 	quoted := fmt.Sprintf("%q", p.secret)
@@ -406,14 +406,14 @@ func (p *planted) expectAbsent(t *testing.T, where, text string) {
 	}
 }
 
-// expectAbsentInFiles looks into all files that Terraform and the provider left, and into the
-// files of a plan.
+// expectAbsentInFiles reads all files that Terraform and the provider left, and the files of a
+// plan.
 func (p *planted) expectAbsentInFiles(t *testing.T) {
 	t.Helper()
 	temporary := ""
 	for _, variable := range p.w.env {
 		if folder, ok := strings.CutPrefix(variable, "TMPDIR="); ok {
-			temporary = folder // The last one counts. One before it is of all tests.
+			temporary = folder // The last one is used. An earlier one is for all tests.
 		}
 	}
 	for _, folder := range []string{p.w.dir, temporary} {
@@ -457,8 +457,8 @@ func (p *planted) expectAbsentInArchive(t *testing.T, path string) {
 	}
 }
 
-// expectAbsentInRecords looks at what everybody may read of release records who may list
-// metadata.
+// expectAbsentInRecords reads the metadata of release records, which all users can read who may
+// list metadata.
 func (p *planted) expectAbsentInRecords(t *testing.T) {
 	t.Helper()
 	records, err := p.client(t, 0).CoreV1().Secrets(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})

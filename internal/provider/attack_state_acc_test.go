@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// initialise prepares a backend, whose settings come from the command line or from the
-// environment. That the provider is in no registry does not matter once it is prepared.
+// initialise prepares a backend with settings from the command line or from the environment. The
+// provider is in no registry, which does not matter once the backend is prepared.
 func (w *workspace) initialise(t *testing.T, backend string, args ...string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(w.dir, "main.tf")); err != nil {
@@ -30,15 +30,15 @@ func (w *workspace) initialise(t *testing.T, backend string, args ...string) {
 	}
 }
 
-// Another state, in the folder of a configuration or with the same names elsewhere, does
-// not take over what production has, and so does not remove it at its end.
+// Another state, in the same folder or with the same names elsewhere, does not take over the
+// releases of production. So its destroy does not remove them.
 func TestAttackAnotherState(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	type place struct {
 		// first prepares the place of the production state.
 		first func(t *testing.T, w *workspace)
-		// steal applies and destroys with another state, and answers what was printed.
+		// steal applies and destroys with another state, and returns the output.
 		steal func(t *testing.T, w *workspace, config []string) string
 	}
 	nothing := func(*testing.T, *workspace) {}
@@ -121,8 +121,8 @@ func TestAttackAnotherState(t *testing.T) {
 	}
 }
 
-// A create that finds releases of its own owner and names warns, and stops before it
-// writes anything anywhere. The block that the error prints goes on with them.
+// A create that finds releases of its own owner and names warns, and stops before it writes
+// anything. The import block in the error takes these releases over.
 func TestAttackCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -136,7 +136,7 @@ func TestAttackCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	w.configure(t, both...)
 	expectMention(t, w.run(t, "plan", "-input=false"), "release one", "import")
 	var output string
-	for range 2 { // Trying again makes it no worse.
+	for range 2 { // A second try changes no more.
 		output = w.refuse(t, applying, "one", "import")
 		if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 			t.Errorf("releases (-before +after):\n%s", diff)
@@ -161,8 +161,8 @@ func TestAttackCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	}
 }
 
-// An import can name clusters, so that one that is down does not keep the others from
-// being recovered.
+// An import can name clusters, so that a cluster that is down does not prevent the import of the
+// others.
 func TestAttackImportNamesClusters(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -191,15 +191,15 @@ func TestAttackImportNamesClusters(t *testing.T) {
 
 const keyResource = "resource \"terraform_data\" \"key\" {}\n"
 
-// What counts as consent of a create to go on with what is there, and what does not.
+// Some settings let a create take over existing releases, and others do not.
 func TestAttackConsent(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	const generated = "adoption_key = terraform_data.key.id\n"
 	tests := map[string]struct {
-		// first and then are in the target, before and after the state is lost.
+		// first and then are the attributes of the target, before and after the state is lost.
 		first, then string
-		// owner is another owner of the provider then.
+		// owner is the owner of the provider after the state is lost, "" for the same.
 		owner   string
 		adopted bool
 	}{
@@ -228,12 +228,12 @@ func TestAttackConsent(t *testing.T) {
 			}
 			if output, err := w.try(t, "apply", "-auto-approve", "-input=false"); err != nil {
 				if strings.Contains(name, "an empty key") && strings.Contains(output, "adoption_key") {
-					return // It is refused as such.
+					return // This is the expected refusal.
 				}
 				t.Fatalf("the first apply failed: %v\n%s", err, output)
 			}
 			before, objects := s.releases(t, 0), s.uids(t)
-			w.write(t, "terraform.tfstate", string(earlier)) // As a create leaves it that was killed.
+			w.write(t, "terraform.tfstate", string(earlier)) // As a killed create leaves it.
 
 			provider := s.provider("", on)
 			if test.owner != "" {
@@ -262,8 +262,8 @@ func TestAttackConsent(t *testing.T) {
 	}
 }
 
-// A record that is adopted by its key, or imported, is what somebody made of it in the
-// meantime. Even then nothing is deleted that does not belong to the release.
+// Another user has changed a record before it is adopted by its key or imported. Even then nothing
+// is deleted that does not belong to the release.
 func TestAttackAdoptedRecordNamesAVictim(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -309,7 +309,7 @@ func TestAttackReleaseMovesBetweenTargets(t *testing.T) {
 	const one, both = "fleet_bundle.one.bundles", "fleet_bundle.one.bundles, fleet_bundle.two.bundles"
 	const two = "fleet_bundle.two.bundles"
 	tests := map[string]struct {
-		// key is in both targets.
+		// key is the adoption key of both targets.
 		key                   string
 		loserDepends, gainerD string
 		kept                  bool
@@ -356,7 +356,7 @@ func TestAttackReleaseMovesBetweenTargets(t *testing.T) {
 	}
 }
 
-// hintFile is the name that a file in the temporary folder had: it can be guessed.
+// hintFile is the former name of a file in the temporary folder: it can be guessed.
 func (w *workspace) hintFile(t *testing.T, owner string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(w.dir)
@@ -374,8 +374,8 @@ func (w *workspace) hintFile(t *testing.T, owner string) string {
 	return filepath.Join(temporary, fmt.Sprintf("terraform-provider-fleet-%d-%s.json", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
-// What another user puts into the temporary folder, or an earlier plan left there, does
-// not decide what is removed and does not stop anything.
+// Files in the temporary folder, from another user or an earlier plan, do not decide what is
+// removed. They stop nothing.
 func TestAttackTemporaryFolder(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

@@ -22,10 +22,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The tests TestAttack… stand where an attacker stands: whoever may push to a repository
-// or serve a chart, write into one namespace, run Terraform with another state, write
-// into the temporary folder, or answer in place of a cluster. Each says what the attacker
-// must not reach.
+// The tests TestAttack… act as an attacker. The attacker may push to a repository or serve a chart,
+// or write into one namespace. Other attackers run Terraform with another state, write into the
+// temporary folder, or respond in place of a cluster. Each test describes what the attacker must
+// not reach.
 
 // Labels of this provider on release records, as an attacker reads them.
 const (
@@ -41,7 +41,7 @@ type outsider struct {
 	uid types.UID
 }
 
-// newOutsider makes it on the first cluster. Its annotations can claim anything.
+// newOutsider makes the object on the first cluster. Its annotations can claim anything.
 func newOutsider(t *testing.T, env *testenv.Env, annotations map[string]string) *outsider {
 	t.Helper()
 	o := &outsider{fixture: newFixture(t, env)}
@@ -66,7 +66,7 @@ func (o *outsider) configMap(name string) string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n", name, o.namespace)
 }
 
-// expectUntouched wants the object, and nothing beside it that an attacker made.
+// expectUntouched wants the object, and no other object that an attacker made beside it.
 func (o *outsider) expectUntouched(t *testing.T, after string) {
 	t.Helper()
 	configMaps, err := o.client(t, 0).CoreV1().ConfigMaps(o.namespace).List(t.Context(), metav1.ListOptions{})
@@ -115,8 +115,8 @@ func versionOf(t *testing.T, record *corev1.Secret) int {
 	return version
 }
 
-// tamper changes what the newest record of a release on the first cluster holds. Its
-// name and its labels stay.
+// tamper changes the content of the newest record of a release on the first cluster. Its name and
+// its labels stay.
 func (s *fixture) tamper(t *testing.T, name string, change func(content map[string]any)) {
 	t.Helper()
 	record := s.newestRecord(t, 0, name)
@@ -141,8 +141,8 @@ func (s *fixture) relabel(t *testing.T, name string, labels map[string]string) {
 	}
 }
 
-// forge creates the record of a release that nobody installed, with the labels of the
-// newest record of another and some of its own.
+// forge creates the record of a release that no one installed. It has the labels of the newest
+// record of another release, and more labels.
 func (s *fixture) forge(t *testing.T, name, from string, labels map[string]string, data []byte) {
 	t.Helper()
 	secret := &corev1.Secret{
@@ -156,7 +156,7 @@ func (s *fixture) forge(t *testing.T, name, from string, labels map[string]strin
 	}
 }
 
-// forgedRelease is what such a record holds.
+// forgedRelease is the content of a forged record.
 func forgedRelease(name, namespace, manifest string) map[string]any {
 	return map[string]any{
 		"name": name, "namespace": namespace, "version": 1, "manifest": manifest,
@@ -168,7 +168,7 @@ func forgedRelease(name, namespace, manifest string) map[string]any {
 	}
 }
 
-// hook is a hook that makes a config map, as a record holds it.
+// hook is a hook that makes a config map, in the form of a record.
 func (o *outsider) hook(events ...string) map[string]any {
 	return map[string]any{
 		"name": "hooked", "kind": "ConfigMap", "path": "app/templates/hook.yaml", "manifest": o.configMap("hooked"),
@@ -176,7 +176,7 @@ func (o *outsider) hook(events ...string) map[string]any {
 	}
 }
 
-// isThere says whether the config map of a bundle is on the first cluster.
+// isThere reports whether the config map of a bundle is on the first cluster.
 func (s *fixture) isThere(t *testing.T, name string) bool {
 	t.Helper()
 	_, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -186,7 +186,7 @@ func (s *fixture) isThere(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// expectMention wants words in an output, whatever their case.
+// expectMention wants words in an output, in upper or lower case.
 func expectMention(t *testing.T, output string, words ...string) {
 	t.Helper()
 	text := strings.ToLower(unwrapped(output))
@@ -197,8 +197,8 @@ func expectMention(t *testing.T, output string, words ...string) {
 	}
 }
 
-// destroyOutput destroys. Whether what is left is an error or a warning is not the
-// business of an attack; that it comes to an end is.
+// destroyOutput destroys and returns the output. A test of an attack only checks that the destroy
+// ends, and not whether leftovers are an error or a warning.
 func (w *workspace) destroyOutput(t *testing.T, args ...string) string {
 	t.Helper()
 	return w.output(t, append([]string{"destroy", "-auto-approve", "-input=false"}, args...)...)
@@ -223,8 +223,8 @@ func (w *workspace) output(t *testing.T, args ...string) string {
 	return output
 }
 
-// refuse runs a command that must fail and say all of want. It goes on if the command
-// succeeds, so that what was done shows as well.
+// refuse runs a command that must fail and print all of want. It continues if the command succeeds,
+// so that the test also shows what was done.
 func (w *workspace) refuse(t *testing.T, args []string, want ...string) string {
 	t.Helper()
 	output, err := w.try(t, args...)
@@ -235,7 +235,7 @@ func (w *workspace) refuse(t *testing.T, args []string, want ...string) string {
 	return output
 }
 
-// forget removes the state, as a killed create leaves none.
+// forget removes the state: a killed create leaves none.
 func (w *workspace) forget(t *testing.T) {
 	t.Helper()
 	for _, state := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
@@ -245,7 +245,7 @@ func (w *workspace) forget(t *testing.T) {
 	}
 }
 
-// managed are the addresses in the state.
+// managed returns the addresses in the state.
 func (w *workspace) managed(t *testing.T, args ...string) string {
 	t.Helper()
 	listed, err := w.try(t, append([]string{"state", "list"}, args...)...)
@@ -269,7 +269,7 @@ func importBlock(t *testing.T, output string) string {
 	return fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", all, id[1])
 }
 
-// weigh has the provider run behind a script that writes down its processes, and answers
+// weigh runs the provider behind a script that records its processes. The returned function returns
 // how much memory one of them had at most while something runs.
 func (w *workspace) weigh(t *testing.T) func(run func()) int64 {
 	t.Helper()

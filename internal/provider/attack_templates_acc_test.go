@@ -15,7 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// exceeds begins the name of a limit. Which one is exceeded first depends on the machine.
+// exceeds is the beginning of a message about a limit. Which limit is exceeded first depends on the
+// machine.
 const exceeds = "it took more than"
 
 type hostileTemplate struct {
@@ -24,8 +25,8 @@ type hostileTemplate struct {
 	want, atPlan string
 }
 
-// hostileTemplates are templates that end, fill or hold up the process that runs them, and
-// what the error has to name.
+// hostileTemplates are templates that end, fill or block the process that runs them, and what the
+// error must name.
 func hostileTemplates() map[string]hostileTemplate {
 	return map[string]hostileTemplate{
 		"a text that runs itself": {template: `{{ tpl .Values.again . }}`, want: exceeds},
@@ -64,8 +65,8 @@ func (s *fixture) hostile(t *testing.T, w *workspace, files map[string]string, t
 	w.configure(t, s.provider(fmt.Sprintf("  render_timeout = %q\n", timeout), on), app, s.bundle("other", "x"), target("", "fleet_gitrepo.app.bundles", "fleet_bundle.other.bundles"))
 }
 
-// A template of a chart costs its own deployment and nothing else: the plan fails with its
-// limit, within its time.
+// A template of a chart fails only its own deployment: the plan fails with its limit, within its
+// time.
 func TestAttackTemplateAtPlan(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -84,13 +85,13 @@ func TestAttackTemplateAtPlan(t *testing.T) {
 	}
 }
 
-// What a template does only on a cluster shows at apply. The deployment fails, and the other
-// one is made and saved.
+// Effects of a template that need a cluster show at apply. The deployment fails, and the other one
+// is made and saved.
 func TestAttackTemplateAtApply(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	// A plan meets all of them in the same worker. An apply meets one that ends by the limit of memory,
-	// one by that of time, and one by that of a release.
+	// A plan runs all of them in the same worker. In an apply, one ends by the limit of memory, one
+	// by that of time, and one by that of a release.
 	always := []string{"a long text", "keys without end", "many objects"}
 	for name, test := range hostileTemplates() {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +128,7 @@ func expectNoCrash(t *testing.T, output string) {
 	}
 }
 
-// Everything else of a bundle that is run, or that says what is read.
+// All other parts of a bundle that are run, or that decide what is read.
 func TestAttackBundleAtPlan(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// takenBack makes the next revision of release web as Fleet's agent makes it: with what
-// Fleet recorded, and with the labels of the revision before, which Helm 4 carries over.
+// takenBack makes the next revision of release web as Fleet's agent makes it: with what Fleet
+// recorded, and with the labels of the previous revision, which Helm 4 copies.
 func takenBack(t *testing.T, s *fixture, i int) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/helm4/fleet.v2.json")
@@ -47,8 +47,8 @@ func takenBack(t *testing.T, s *fixture, i int) {
 	}
 }
 
-// rolledBack makes the next revisions as somebody does by hand: an upgrade, and a
-// rollback to the revision that the target wrote.
+// rolledBack makes the next revisions as a user does by hand: an upgrade, and a rollback to the
+// revision that the target wrote.
 func rolledBack(t *testing.T, s *fixture, i int) {
 	t.Helper()
 	upgraded(t, s, i)
@@ -60,8 +60,8 @@ func upgraded(t *testing.T, s *fixture, i int) {
 	s.repeatRevision(t, i, "web", 1, 2)
 }
 
-// A newest revision that another tool made, with our labels carried over, is that tool's.
-// It is reported with its maker, and neither removed nor written over without consent.
+// Another tool made the newest revision and copied our labels, so the revision belongs to that
+// tool. It is reported with its maker, and neither removed nor overwritten without consent.
 func TestAttackRevisionOfAnotherTool(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -101,7 +101,7 @@ func TestAttackRevisionOfAnotherTool(t *testing.T) {
 			return w.applyOutput(t, "-replace="+all)
 		},
 	}
-	// Nothing but the name of the maker depends on who it is.
+	// Only the name of the maker differs between the tools.
 	always := []string{"destroy", "an update"}
 	for maker, made := range makers {
 		for name, act := range acts {
@@ -145,8 +145,8 @@ func TestAttackRevisionOfAnotherTool(t *testing.T) {
 	}
 }
 
-// Objects carry the annotations of a release whose record is gone. A first create does
-// not adopt them; where state knows the release, the record is restored.
+// Objects carry the annotations of a release whose record no longer exists. A first create does not
+// adopt them. If the release is in state, the record is restored.
 func TestAttackObjectsOfAReleaseWithoutRecord(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

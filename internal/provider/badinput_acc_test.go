@@ -128,13 +128,13 @@ func TestAccBadInput(t *testing.T) {
 		},
 	}
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	// One deployment is there before, and must not change.
+	// One deployment exists before the test, and must not change.
 	w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
 	w.apply(t)
 	before, state := s.releases(t, 0), string(w.storedState(t))
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w.write(t, "terraform.tfstate", state) // What was made for another row is no part of it.
+			w.write(t, "terraform.tfstate", state) // It contains nothing from another row.
 			provider := s.provider("git = {\n"+test.git+"\n}\n", on, on)
 			if test.cluster != "" {
 				entry := strings.ReplaceAll(test.cluster, "KUBECONFIG", s.env.Kubeconfig())

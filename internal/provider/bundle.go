@@ -19,8 +19,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// bundleModel is what the provider itself acts on. The options are those of a fleet.yaml,
-// whatever they are.
+// bundleModel has a field for each attribute that the provider itself uses. All other attributes
+// are options of a fleet.yaml.
 type bundleModel struct {
 	Name                types.String
 	Chart               types.Object
@@ -33,9 +33,9 @@ type bundleModel struct {
 	Bundles             types.Map
 	Contents            types.Map
 
-	// options are the attributes that are called as in a fleet.yaml.
+	// options are the attributes with the names of fleet.yaml options.
 	options map[string]attr.Value
-	// was has the computed attributes as they were read.
+	// was contains the computed attributes as they were read.
 	was map[string]attr.Value
 }
 
@@ -60,8 +60,8 @@ func (m *bundleModel) computed() map[string]attr.Value {
 	return map[string]attr.Value{"digest": m.Digest, "bundles": m.Bundles, "contents": m.Contents}
 }
 
-// write writes the computed attributes that are not as they were read. All others stay as they are:
-// the framework checks the whole resource again for each that is set.
+// write writes the computed attributes that changed after they were read. It sets no other
+// attribute: for each one that is set, the framework checks the whole resource again.
 func (m *bundleModel) write(ctx context.Context, to modelWriter, diags *diag.Diagnostics) {
 	for name, value := range m.computed() {
 		if !value.Equal(m.was[name]) {
@@ -70,13 +70,13 @@ func (m *bundleModel) write(ctx context.Context, to modelWriter, diags *diag.Dia
 	}
 }
 
-// attribute returns an attribute, null if it is of another type.
+// attribute returns an attribute, or null if it has another type.
 func attribute[T attr.Value](of map[string]attr.Value, name string) T {
 	value, _ := of[name].(T)
 	return value
 }
 
-// take moves an attribute.
+// take moves an attribute out of the map.
 func take[T attr.Value](from map[string]attr.Value, name string, to *T) {
 	*to = attribute[T](from, name)
 	delete(from, name)
@@ -158,7 +158,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 	switch {
 	case !m.Chart.IsNull():
 		r.at, r.follows = "chart", len(m.followedCharts(ctx, diags)) > 0
-		r.Spec.Files = map[string]string{} // The chart is all there is.
+		r.Spec.Files = map[string]string{} // The chart is the only content.
 		r.Spec.Definition.Options.Helm = m.withChart(ctx, options.Helm, diags)
 	case !m.Git.IsNull():
 		r.at = "git"
@@ -174,7 +174,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 	return r
 }
 
-// withChart says in Fleet's options which chart the bundle is made of.
+// withChart sets the chart of the bundle in Fleet's options.
 func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags *diag.Diagnostics) *fleetyaml.Helm {
 	var chart chartModel
 	diags.Append(framework.As(ctx, m.Chart, &chart)...)
@@ -188,7 +188,8 @@ func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags
 	return helm
 }
 
-// setPlanned knows the name of the bundle, which is its key, if nothing else.
+// setPlanned sets the computed attributes. The key of bundles is the name of the bundle, so it is
+// often known before the content.
 func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 	switch {
 	case planned != nil:

@@ -22,8 +22,7 @@ var (
 	_ resource.ResourceWithModifyPlan = (*bundleResource)(nil)
 )
 
-// bundleResource makes one bundle whose options stand in HCL. It touches no
-// cluster.
+// bundleResource makes one bundle with its options in HCL. It touches no cluster.
 type bundleResource struct {
 	bundlesResource[bundleModel, *bundleModel]
 }
@@ -83,7 +82,7 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 	}
 }
 
-// oneSource wants exactly one of the attributes that say what a bundle is made of.
+// oneSource requires exactly one of the attributes that can be the source of a bundle.
 func oneSource() []validator.Object {
 	return []validator.Object{objectvalidator.ExactlyOneOf(
 		path.MatchRoot("chart"), path.MatchRoot("git"), path.MatchRoot("directory"), path.MatchRoot("files"))}

@@ -19,16 +19,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// bundleTypes are the attributes of one element of `bundles`, by which
-// fleet_gitrepo and fleet_bundle hand bundles to fleet_cluster_target.
+// bundleTypes are the attributes of one element of `bundles`. In this attribute, fleet_gitrepo and
+// fleet_bundle pass bundles to fleet_cluster_target.
 func bundleTypes() map[string]attr.Type {
 	return framework.StringTypes("digest", "chart", "version", "path", "descriptor")
 }
 
 func bundleObjectType() types.ObjectType { return types.ObjectType{AttrTypes: bundleTypes()} }
 
-// bundlesAttribute is the computed map of bundles. It is sensitive as a whole, so that a plan
-// shows one line for it: contentsAttribute is for people.
+// bundlesAttribute is the computed map of bundles. It is sensitive as a whole, so that a plan shows
+// one line for it. contentsAttribute is the readable form.
 func bundlesAttribute() schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
 		Computed: true, Sensitive: true,
@@ -47,7 +47,7 @@ func bundlesAttribute() schema.MapNestedAttribute {
 	}
 }
 
-// contentsAttribute is the computed map that says what is in bundles.
+// contentsAttribute is the computed map with a short description of each bundle.
 func contentsAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
@@ -57,7 +57,8 @@ func contentsAttribute() schema.MapAttribute {
 	}
 }
 
-// contentsOf says what is in a map of bundles, as far as that is known.
+// contentsOf returns the description of each bundle of a map. The description of an unknown bundle
+// is unknown.
 func contentsOf(bundles types.Map) types.Map {
 	if bundles.IsUnknown() {
 		return types.MapUnknown(types.StringType)
@@ -83,7 +84,7 @@ func valueOfElement(e source.Element) types.Object {
 	return types.ObjectValueMust(bundleTypes(), values)
 }
 
-// listedOf reads elements of a map of bundles, nil if the map is unknown.
+// listedOf reads the elements of a map of bundles. It returns nil if the map is unknown.
 func listedOf(bundles types.Map) map[string]source.Listed {
 	if bundles.IsUnknown() {
 		return nil
@@ -115,7 +116,7 @@ func elementsOf(bundles types.Map) map[string]source.Element {
 	return found
 }
 
-// bundlesOf converts to values of Terraform: elements become the map.
+// bundlesOf converts elements to a Terraform map.
 func bundlesOf(elements map[string]source.Element) types.Map {
 	values := make(map[string]attr.Value, len(elements))
 	for name, element := range elements {
@@ -124,9 +125,9 @@ func bundlesOf(elements map[string]source.Element) types.Map {
 	return types.MapValueMust(bundleObjectType(), values)
 }
 
-// readBundles returns the contents of a bundles attribute. reason says what is not known yet, ""
-// if all is; user is named in errors. A bundle that cannot be read is added to unreadable, and
-// is an error if that is nil.
+// readBundles reads the bundles of a bundles attribute. reason names what is not known yet, "" if
+// everything is known. user is named in errors. A bundle that cannot be read is added to
+// unreadable; if unreadable is nil, it is an error.
 func (f *providerData) readBundles(ctx context.Context, user string, list types.List, unreadable map[string]error, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
 	listed := make([]map[string]source.Listed, len(list.Elements()))
 	for i, value := range list.Elements() {
@@ -143,7 +144,7 @@ func (f *providerData) readBundles(ctx context.Context, user string, list types.
 	return bundles, reason
 }
 
-// describer writes the provenance of deployments of bundles.
+// describer returns a function that describes the provenance of a deployment.
 func describer(name string, bundles types.List) func(target.Deployment) string {
 	commits := map[string]string{}
 	for _, value := range bundles.Elements() {

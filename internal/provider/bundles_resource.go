@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// bundlesResource is what the resources that make bundles have in common: fleet_gitrepo and
-// fleet_bundle. They touch no cluster. M is the model of one of them.
+// bundlesResource is the common part of fleet_gitrepo and fleet_bundle, which make bundles. They
+// touch no cluster. M is the model of one of them.
 type bundlesResource[M any, P bundlesModel[M]] struct {
 	framework.ResourceName
 	configured
@@ -43,20 +43,20 @@ type modelWriter interface {
 	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }
 
-// bundlesRequest is what a model asks for.
+// bundlesRequest are the methods that differ between the models.
 type bundlesRequest[M any] interface {
-	// storedContents returns what a state has.
+	// storedContents returns the attributes contents and bundles of a state.
 	storedContents() (contents, bundles types.Map)
-	// follows returns what of the resource is looked up by a refresh.
+	// follows returns what a refresh looks up for the resource.
 	follows(ctx context.Context, diags *diag.Diagnostics) followed
-	// request converts from values of Terraform. prior is what the state has, the zero value for a create. It
-	// returns nil if not everything is known that a plan needs.
+	// request converts from values of Terraform. prior is the model of the state, the zero value
+	// for a create. It returns nil if a value that a plan needs is not known yet.
 	request(ctx context.Context, prior *M, creates bool, diags *diag.Diagnostics) *request
-	// setPlanned makes the computed attributes of a plan. planned is nil if bundles are not
-	// known yet.
+	// setPlanned sets the computed attributes of a plan. planned is nil if bundles are not known
+	// yet.
 	setPlanned(planned *source.Planned, prior *M)
-	// settle makes everything known that a plan left open. stored is the commit that was found
-	// when it was planned, "" if none was. It returns what is to be stored beside the state.
+	// settle sets the values that a plan left unknown. stored is the commit in private state, "" if
+	// there is none. It returns what has to be stored in private state.
 	settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp
 }
 
@@ -77,8 +77,8 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 	wanted := P(&plan).request(ctx, &prior, creates, &resp.Diagnostics)
 	var planned *source.Planned
 	if wanted != nil && !resp.Diagnostics.HasError() {
-		// A replacement is created without what is kept beside the state, so it is
-		// planned without.
+		// Terraform passes no private state to the create of a replacement, so its plan does not
+		// use private state either.
 		stored := ""
 		if !creates {
 			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
@@ -96,7 +96,7 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 	}
 }
 
-// Create makes known what the plan left open.
+// Create sets the values that the plan left unknown.
 func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, prior M
 	P(&plan).read(ctx, req.Plan, &resp.Diagnostics)
@@ -110,8 +110,9 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 	}
 }
 
-// Read finds where the branch is that is followed. Everything else is made by each plan. A state
-// of an earlier version gets its contents here, so that the plan after an upgrade changes nothing.
+// Read looks up the commit of a followed branch and the newest image tags and chart versions. Each
+// plan makes everything else. A state of an earlier version gets its contents here, so that the
+// plan after an upgrade changes nothing.
 func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
 	P(&state).read(ctx, req.State, &resp.Diagnostics)
@@ -132,7 +133,7 @@ func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadReque
 	refreshCharts(ctx, from, of, req.Private, resp.Private, &resp.Diagnostics)
 }
 
-// Update makes known what the plan left open.
+// Update sets the values that the plan left unknown.
 func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, prior M
 	P(&plan).read(ctx, req.Plan, &resp.Diagnostics)
@@ -152,8 +153,8 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 	}
 }
 
-// settle makes the plan known and stores where the branch was. What a plan needs is known by
-// now. private has what the plan left there.
+// settle sets the values that the plan left unknown, and stores the commit and the images. All
+// values that a plan needs are known in an apply. private contains what the plan stored.
 func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, stored string, private privateStore, diags *diag.Diagnostics) {
 	if wanted == nil || diags.HasError() {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// With a warm cache a plan of a branch that did not move asks the git server one
-// thing: where the branch is. Each command is a process of its own.
+// With a warm cache, a plan of an unchanged branch sends one request to the git server, for the
+// commit of the branch. Each command is a process of its own.
 func TestAccUnchangedBranchIsNotFetched(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

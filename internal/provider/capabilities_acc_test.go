@@ -21,8 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// defineWidget gives cluster i the kind Widget of the test, and waits until charts see
-// it.
+// defineWidget adds the kind Widget of the test to cluster i, and waits until charts can use it.
 func (s *fixture) defineWidget(t *testing.T, i int) {
 	t.Helper()
 	var definition unstructured.Unstructured
@@ -36,7 +35,7 @@ func (s *fixture) defineWidget(t *testing.T, i int) {
 	s.waitForWidgets(t, i, true)
 }
 
-// removeDefinition cleans up.
+// removeDefinition removes the definition after the test.
 func (s *fixture) removeDefinition(t *testing.T, i int) {
 	t.Helper()
 	ctx, cancel := cleanupContext(t)
@@ -47,7 +46,7 @@ func (s *fixture) removeDefinition(t *testing.T, i int) {
 	}
 }
 
-// undefineWidget takes the kind away again.
+// undefineWidget removes the kind again.
 func (s *fixture) undefineWidget(t *testing.T, i int) {
 	t.Helper()
 	if err := s.dynamic(t, i).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{}); err != nil {
@@ -66,11 +65,11 @@ func (s *fixture) waitForWidgets(t *testing.T, i int, served bool) {
 				return served, nil
 			}
 		}
-		return !served && err == nil, nil // Kinds of other tests come and go.
+		return !served && err == nil, nil // Other tests add and remove kinds.
 	})
 }
 
-// able is a chart that asks its cluster what it can do.
+// able is a chart that reads the capabilities of its cluster.
 func (s *fixture) able(value string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" "able" {
@@ -86,8 +85,8 @@ resource "fleet_bundle" "able" {
 `, s.namespace, value)
 }
 
-// plannedObjects plans into the file tfplan and answers the objects that are known by
-// deployment, and the deployments whose objects are not.
+// plannedObjects plans into the file tfplan. It returns the known objects by deployment, and the
+// deployments whose objects are unknown.
 func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[string]map[string]string, unknown []string) {
 	t.Helper()
 	w.run(t, append([]string{"plan", "-out=tfplan", "-input=false"}, args...)...)
@@ -115,7 +114,7 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 	return nil, nil
 }
 
-// applyPlanned applies the saved plan. The state must have the objects that were planned.
+// applyPlanned applies the saved plan. The state must then contain the planned objects.
 func (w *workspace) applyPlanned(t *testing.T, planned map[string]map[string]string) {
 	t.Helper()
 	w.run(t, "apply", "-input=false", "tfplan")
@@ -133,8 +132,9 @@ func (w *workspace) objects(t *testing.T) map[string]map[string]string {
 	return found
 }
 
-// expectSteadyState applies nothing once. That leaves what the state has of the target. The serial
-// says less: the CLI stores the paths of sensitive attributes in any order, and raises it for another.
+// expectSteadyState applies without changes. The target in the state must stay the same. The serial
+// proves less: the CLI stores the paths of sensitive attributes in any order, and raises it for
+// another order.
 func (w *workspace) expectSteadyState(t *testing.T) {
 	t.Helper()
 	before := w.stored(t)
@@ -144,7 +144,7 @@ func (w *workspace) expectSteadyState(t *testing.T) {
 	}
 }
 
-// expectWidget says whether the widget of the chart is on cluster i.
+// expectWidget checks whether the widget of the chart is on cluster i.
 func (s *fixture) expectWidget(t *testing.T, i int, want bool) {
 	t.Helper()
 	_, err := s.dynamic(t, i).Resource(s.widgetResource()).Namespace(s.namespace).Get(t.Context(), "able", metav1.GetOptions{})
@@ -156,9 +156,9 @@ func (s *fixture) expectWidget(t *testing.T, i int, want bool) {
 	}
 }
 
-// A chart that asks for capabilities is planned with those that its cluster had when it
-// was last looked at, and installed with the same. A target stores the kinds of its
-// clusters, and tests on the shared clusters add and remove kinds.
+// A chart that reads capabilities is planned with those that the last refresh found on its cluster,
+// and installed with the same. A target stores the kinds of its clusters, and tests on the shared
+// clusters add and remove kinds.
 func TestAccCapabilities(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 3)
@@ -215,7 +215,7 @@ func TestAccCapabilities(t *testing.T) {
 	has(t, planned, "b/able")
 	w.expectEmptyPlan(t)
 
-	// To mark releases anew is no reason to deploy, whatever clusters can do by now.
+	// New labels on releases are no reason to deploy, even if capabilities have changed.
 	w.configure(t, s.provider("", on, on, off), s.able("3"), strings.Replace(target("", "fleet_bundle.able.bundles"), `name = "all"`, `name = "renamed"`, 1))
 	planned, unknown = w.plannedObjects(t)
 	if len(unknown) > 0 {
@@ -228,7 +228,7 @@ func TestAccCapabilities(t *testing.T) {
 		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
 	}
 
-	// One that has lost it says so.
+	// A cluster that has lost it is an error of the apply.
 	configure("4", off)
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "a/able b/able")
@@ -239,7 +239,7 @@ func TestAccCapabilities(t *testing.T) {
 	w.applyPlanned(t, planned)
 	w.expectEmptyPlan(t)
 
-	// A cluster that joins by a label was looked at before.
+	// The capabilities of a cluster that joins by a label were read before.
 	s.defineWidget(t, 2)
 	configure("4", on)
 	planned, unknown = w.plannedObjects(t)
@@ -249,7 +249,7 @@ func TestAccCapabilities(t *testing.T) {
 	has(t, planned, "b/able c/able")
 	w.applyPlanned(t, planned)
 
-	// Without a refresh, what is known is used.
+	// Without a refresh, the stored capabilities are used.
 	configure("5", on)
 	planned, unknown = w.plannedObjects(t, "-refresh=false")
 	if len(unknown) > 0 {
@@ -262,8 +262,8 @@ func TestAccCapabilities(t *testing.T) {
 	}
 }
 
-// The first plan of a target reads what its clusters serve, and knows the objects of a chart that
-// asks for it. A saved plan whose cluster serves something else at the apply is stopped.
+// The first plan of a target reads the capabilities of its clusters, so it shows the objects of a
+// chart that uses them. A saved plan whose cluster serves something else at the apply is stopped.
 func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -292,7 +292,7 @@ func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// One apply creates a target that defines a kind, and then one whose chart asks for it.
+// One apply creates a target that defines a kind, and then one whose chart reads it.
 func TestAccCapabilitiesBroughtByAnotherTarget(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -306,7 +306,7 @@ func TestAccCapabilitiesBroughtByAnotherTarget(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// What the configuration sets is what charts read, before the cluster can be reached and after.
+// Charts read the capabilities in the configuration, before the cluster can be reached and after.
 func TestAccFixedCapabilities(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -347,8 +347,8 @@ func TestAccFixedCapabilities(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A bundle that asks for a kind comes after one that brings it: whatever was known of
-// the cluster, it gets what fits then.
+// A bundle that uses a kind is deployed after the bundle that defines it. It then gets the new
+// capabilities, regardless of the stored ones.
 func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]string{"with waiting": "", "without waiting": "wait = false"} {
@@ -359,7 +359,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 			other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
 			other = strings.ReplaceAll(other, "name: able", "name: other")
 			w.configure(t, s.provider("", on), other, target(waits, "fleet_bundle.other.bundles"))
-			w.apply(t) // From now on it is known what clusters can do.
+			w.apply(t) // This stores the capabilities of the clusters.
 			w.configure(t, s.provider("", on), other, s.bundleOf("crds", s.widgets()), dependent,
 				target(waits, "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
 			t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
@@ -376,7 +376,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 	}
 }
 
-// asked notes the requests to the API servers of a site.
+// asked records the requests to the API servers of a site.
 type asked struct {
 	mu    sync.Mutex
 	paths []string
@@ -391,7 +391,7 @@ func (a *asked) note(cluster string) faulttest.Rule {
 	}
 }
 
-// take answers how often each path of some was asked for since the last time.
+// take returns how often each of some paths was requested since the last call.
 func (a *asked) take(paths ...string) map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -405,8 +405,8 @@ func (a *asked) take(paths ...string) map[string]int {
 	return counts
 }
 
-// Clusters are asked what they can do only where something could want to know, once
-// for each run, and those that the target does not have for nothing else.
+// Capabilities of clusters are read only if a chart can depend on them, once for each run. Of
+// clusters outside of the target only the capabilities are read.
 func TestAccCapabilitiesCostLittle(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// chartOf is a chart with one config map that says which version it is.
+// chartOf is a chart with one config map that contains its version.
 func chartOf(name, version string) charttest.Chart {
 	return charttest.Chart{Name: name, Version: version, Files: map[string]string{
 		"templates/cm.yaml": configMap(name, version+" {{ .Values.word }}"),
@@ -20,9 +20,8 @@ func chartOf(name, version string) charttest.Chart {
 	}}
 }
 
-// Charts are taken from a Helm repository and an OCI registry, both with TLS of a
-// private authority and a login, from an archive and from git, and stay what they
-// were when newer ones appear.
+// Charts are read from an archive, from git, and from a Helm repository and an OCI registry with
+// TLS of a private authority and a login. They stay the same when newer ones appear.
 func TestAccCharts(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -42,7 +41,7 @@ func TestAccCharts(t *testing.T) {
 	files := map[string]string{
 		"web/fleet.yaml": fmt.Sprintf("defaultNamespace: %s\nhelm:\n  repo: %s\n  chart: web\n  version: ~1\n  valuesFiles: [own.yaml]\n", s.namespace, charts.RepositoryURL()),
 		"web/own.yaml":   "word: own\n",
-		// A chart whose dependency is kept elsewhere.
+		// A chart whose dependency is in another place.
 		"app/fleet.yaml":         "defaultNamespace: " + s.namespace + "\nhelm: {chart: chart}\n",
 		"app/chart/Chart.yaml":   fmt.Sprintf("apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies: [{name: base, version: '>=0.1', repository: %q}]\n", charts.RepositoryURL()),
 		"shared/Chart.yaml":      "apiVersion: v2\nname: shared\nversion: 5.0.0\n",
@@ -109,7 +108,7 @@ resource "fleet_bundle" "shared" {
 		}
 	}
 
-	// Newer versions that the constraints allow are not taken without being asked for.
+	// Newer versions that the constraints allow are used only on request.
 	charts.AddChart(chartOf("web", "1.2.0"))
 	charts.PushChart("library/db", chartOf("db", "4.3.0"))
 	w.expectEmptyPlan(t)

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Cleanup collects what has to be undone when the process ends, such as
-// temporary folders. Terraform configures a provider and never says when it is
-// done with it, so the process itself has to.
+// Cleanup collects what has to be undone when the process ends, such as temporary folders.
+// Terraform does not report to a provider that it needs it no longer, so the process runs the
+// cleanup at its end.
 type Cleanup struct {
 	mu    sync.Mutex
 	tasks []func() error

@@ -13,7 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A data source says what a cluster serves, and of one that is down that it cannot be read.
+// A data source returns what a cluster serves. For a cluster that is down, it reports that the
+// cluster cannot be read.
 func TestAccClusterDataSource(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

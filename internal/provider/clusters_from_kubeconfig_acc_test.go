@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The contexts of a kubeconfig are clusters that can be deployed to.
+// The contexts of a kubeconfig become clusters that can be deployed to.
 func TestAccClustersFromKubeconfig(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

@@ -22,8 +22,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// irreproducible names the charts of the corpus whose objects a plan does not tell. All
-// others are told, and of these each gives its reason in steps.yaml.
+// irreproducible names the charts of the corpus whose objects a plan cannot show; steps.yaml has
+// the reason of each. A plan shows the objects of all other charts.
 func irreproducible() []string {
 	return []string{
 		"api-versions", "genca", "keys-unsorted", "lookup", "now", "password-hash",
@@ -31,9 +31,9 @@ func irreproducible() []string {
 	}
 }
 
-// Charts with everything that is known to bring plan and apply apart: each is planned,
-// applied as planned, planned again with nothing to do, changed in the same way, and
-// removed with nothing left. Nothing is hidden in unknowns.
+// Charts with all known causes of differences between plan and apply. Each chart is planned,
+// applied as planned, planned again with nothing to do, changed in the same way, and removed with
+// nothing left. No difference is hidden in unknown values.
 //
 //nolint:tparallel // the table is printed when all rows are through
 func TestAccConsistency(t *testing.T) {
@@ -227,13 +227,13 @@ func (c *consistencyBatch) step(t *testing.T, i int) {
 	}
 }
 
-// live are the rows that are still of use.
+// live returns the rows that have not ended.
 func (c *consistencyBatch) live() []*consistencyRow {
 	return slices.DeleteFunc(slices.Clone(c.rows), func(row *consistencyRow) bool { return row.dead })
 }
 
-// plan plans step i. A row that cannot be planned, and should, is left out, so that it
-// does not keep others from being judged. It is false when there is nothing to apply.
+// plan plans step i. A row that fails unexpectedly is left out, so that the others can still be
+// judged. It returns false if there is nothing to apply.
 func (c *consistencyBatch) plan(t *testing.T, i int) bool {
 	t.Helper()
 	for {
@@ -256,8 +256,8 @@ func (c *consistencyBatch) plan(t *testing.T, i int) bool {
 	}
 }
 
-// expectFailures judges the errors of a command in step i, and answers the rows that
-// have to end there.
+// expectFailures judges the errors of a command in step i, and returns the rows that have to end
+// there.
 func (c *consistencyBatch) expectFailures(t *testing.T, said commandOutput, i int, at string) map[string]bool {
 	t.Helper()
 	failed := map[string]bool{}
@@ -276,7 +276,7 @@ func (c *consistencyBatch) expectFailures(t *testing.T, said commandOutput, i in
 	return failed
 }
 
-// blame puts errors on the rows that they are of, and ends these.
+// blame assigns errors to their rows, and ends these rows.
 func (c *consistencyBatch) blame(t *testing.T, said commandOutput, doing string) {
 	t.Helper()
 	if strings.Contains(said.output, "inconsistent") {
@@ -297,8 +297,8 @@ func (c *consistencyBatch) blame(t *testing.T, said commandOutput, doing string)
 	}
 }
 
-// end takes a row out after an error. It is no fault that a foreign chart cannot be planned
-// without values. One that can be planned has to be applied as well.
+// end ends a row after an error. A foreign chart that cannot be planned without values is no fault.
+// A chart that can be planned must also be applied.
 func (r *consistencyRow) end(doing, errors string) {
 	r.dead = true
 	if r.foreign && len(r.seen) == 0 {
@@ -308,8 +308,8 @@ func (r *consistencyRow) end(doing, errors string) {
 	r.failf("%s: %s", doing, errors)
 }
 
-// judgePlan looks at what a plan shows of a row: everything of its deployments that
-// does not come about in the apply, and its objects unless it says why not.
+// judgePlan checks what a plan shows of a row. It must show all of its deployments that is known
+// before the apply, and its objects or the reason why not.
 func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []string) {
 	r.planned = planned
 	key := "a/" + r.name

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// commandOutput is what a command of the CLI says in JSON, by the name of the resource that it
-// is about.
+// commandOutput is the JSON output of a command of the CLI, by the name of the resource.
 type commandOutput struct {
 	output string
 	failed bool
 	// errors and warnings are texts of diagnostics; those of no resource are under "".
 	errors, warnings map[string][]string
-	// changes are what a plan would do, and drift what it found changed.
+	// changes are the planned changes, and drift is the drift that a plan found.
 	changes, drift map[string]string
 }
 
-// stream runs a command and reads what it says.
+// stream runs a command and reads its JSON output.
 func (w *workspace) stream(t *testing.T, command string, args ...string) commandOutput {
 	t.Helper()
 	began := time.Now()
@@ -45,12 +44,12 @@ func (w *workspace) stream(t *testing.T, command string, args ...string) command
 			} `json:"change"`
 		}
 		if err := json.Unmarshal([]byte(line), &message); err != nil {
-			continue // A line of a provider that broke down; its end shows as an error.
+			continue // A line of a provider that crashed; the crash is an error later.
 		}
 		diagnostic, about := message.Diagnostic, resourceName(message.Diagnostic.Address)
 		text := unwrapped(diagnostic.Summary + ": " + diagnostic.Detail)
 		if name, _, found := strings.Cut(strings.TrimPrefix(diagnostic.Summary, "Target "), ":"); about == "" && found {
-			about = name // Terraform does not say what it destroys.
+			about = name // Terraform does not name a destroyed resource.
 		}
 		switch {
 		case message.Type == "diagnostic" && diagnostic.Severity == "error":
@@ -66,8 +65,7 @@ func (w *workspace) stream(t *testing.T, command string, args ...string) command
 	return said
 }
 
-// resourceName is the last part of an address. The resources of a row are all called
-// like the row.
+// resourceName is the last part of an address. All resources of a row have the name of the row.
 func resourceName(address string) string { return address[strings.LastIndex(address, ".")+1:] }
 
 // plannedTarget is a target as a plan shows it.

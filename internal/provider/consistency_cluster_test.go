@@ -31,15 +31,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// consistencyNamespace is a cluster as it is, seen without the provider.
+// consistencyNamespace is the content of a cluster, read without the provider.
 type consistencyNamespace struct {
 	namespace string
 	typed     kubernetes.Interface
 	objects   dynamic.Interface
 	names     metadata.Interface
 	kinds     discovery.CachedDiscoveryInterface
-	// defines are the custom resource definitions that the test brings along in crds/,
-	// where nobody writes on them whose they are.
+	// defines are the custom resource definitions that the test installs from crds/. They carry no
+	// owner.
 	defines map[string]bool
 }
 
@@ -78,7 +78,7 @@ func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// resource is where a kind is kept.
+// resource returns the API resource of a kind.
 func (g *consistencyNamespace) resource(kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
 	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(g.kinds).RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -87,8 +87,8 @@ func (g *consistencyNamespace) resource(kind schema.GroupVersionKind) (schema.Gr
 	return mapping.Resource, mapping.Scope.Name() == "namespace", nil
 }
 
-// manifest are the objects that the newest record of a release holds, with lists taken
-// apart. It is read here once more, and not as the provider reads it.
+// manifest returns the objects in the newest record of a release, with lists taken apart. The test
+// reads them with its own code and not with that of the provider.
 func (g *consistencyNamespace) manifest(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
 	secrets, err := g.typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed,name=" + name})
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *consistencyNamespace) manifest(ctx context.Context, namespace, name str
 	return objectsOf(text)
 }
 
-// objectsOf are the objects of a manifest, with lists taken apart.
+// objectsOf returns the objects of a manifest, with lists taken apart.
 func objectsOf(text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n---") {
@@ -154,15 +154,15 @@ func recordedManifest(secret *corev1.Secret) (string, error) {
 	return record.Manifest, json.Unmarshal(content, &record)
 }
 
-// holding is what a cluster holds of a release.
+// holding is what a cluster has of a release.
 type holding struct {
-	// hashes are those of its objects, as objects shows them.
+	// hashes are the hashes of its objects, as in objects.
 	hashes map[string]string
-	// altered are the ConfigMaps whose data are not those of the manifest.
+	// altered are the ConfigMaps with other data than the manifest.
 	altered []string
 }
 
-// held looks for every object of the manifest of a release.
+// held reads every object of the manifest of a release.
 func (g *consistencyNamespace) held(ctx context.Context, deployment storedRecord) (holding, error) {
 	objects, err := g.manifest(ctx, deployment.Namespace, deployment.Release)
 	if err != nil {
@@ -212,7 +212,7 @@ func shortSum(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// key is how objects calls an object.
+// key returns the name of an object in objects.
 func (g *consistencyNamespace) key(object *unstructured.Unstructured, namespace string) (string, error) {
 	kind := object.GroupVersionKind()
 	_, namespaced, err := g.resource(kind)
@@ -220,16 +220,16 @@ func (g *consistencyNamespace) key(object *unstructured.Unstructured, namespace 
 		return "", err
 	}
 	parts := []string{kind.GroupKind().String()}
-	// A plan cannot know which kinds of others have no namespace, so all count as if they
-	// had one.
+	// A plan cannot know which kinds of other projects have no namespace, so all of them count as
+	// if they had one.
 	if namespaced || strings.HasSuffix(kind.Group, ".example.com") {
 		parts = append(parts, cmp.Or(object.GetNamespace(), namespace))
 	}
 	return strings.Join(append(parts, object.GetName()), "/"), nil
 }
 
-// compare finds an object of a manifest on the cluster. It is false for a ConfigMap that
-// says something else there.
+// compare finds an object of a manifest on the cluster. It returns false for a ConfigMap with other
+// content there.
 func (g *consistencyNamespace) compare(ctx context.Context, object *unstructured.Unstructured, namespace string) (bool, error) {
 	resource, namespaced, err := g.resource(object.GroupVersionKind())
 	if err != nil {
@@ -254,7 +254,7 @@ func (g *consistencyNamespace) compare(ctx context.Context, object *unstructured
 	return true, nil
 }
 
-// texts are the entries of a map that are there: a server stores no null.
+// texts returns the entries of a map that are not null: a server stores no null.
 func texts(field any) map[string]string {
 	found := map[string]string{}
 	entries, _ := field.(map[string]any)

@@ -18,8 +18,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// expectHelmsObjects compares the releases of foreign charts with what Helm's own command makes
-// of them. A chart whose objects a plan cannot tell can give others to Helm.
+// expectHelmsObjects compares the releases of foreign charts with the output of Helm's own command.
+// A chart whose objects a plan cannot show can have other objects there.
 func (c *consistencyBatch) expectHelmsObjects(t *testing.T, i int, failed map[string]bool) {
 	t.Helper()
 	var compared []*consistencyRow
@@ -91,8 +91,8 @@ func (c *consistencyBatch) compareWithHelm(ctx context.Context, helm string, row
 	return nil
 }
 
-// contents are objects by their identity. That custom resource definitions are kept is the
-// provider's doing.
+// contents returns objects by their identity. The provider adds a policy that keeps custom resource
+// definitions, so contents leaves this policy out.
 func contents(objects []*unstructured.Unstructured) map[string]any {
 	found := map[string]any{}
 	for _, object := range objects {

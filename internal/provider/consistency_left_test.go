@@ -17,20 +17,20 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// leftover is an object that is of a test.
+// leftover is an object of a test.
 type leftover struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
-	// of is the release that it says it is of.
+	// of is the release that the object names.
 	of string
-	// shown is how it is called, such as "Secret x" or "ClusterRole x".
+	// shown is the printed name, such as "Secret x" or "ClusterRole x".
 	shown string
-	// stays says that Helm leaves such an object, whatever chart it is of.
+	// stays is true if Helm leaves such an object, regardless of its chart.
 	stays bool
 }
 
-// everything lists what there is in the namespace of the test, and elsewhere what says
-// that it is of its releases.
+// everything lists the objects in the namespace of the test, and objects elsewhere that name its
+// releases.
 func (g *consistencyNamespace) everything(ctx context.Context) ([]leftover, error) {
 	g.kinds.Invalidate()
 	lists, err := g.kinds.ServerPreferredResources()
@@ -56,7 +56,7 @@ func (g *consistencyNamespace) everything(ctx context.Context) ([]leftover, erro
 				resource := version.WithResource(kind.Name)
 				listed, err := g.names.Resource(resource).List(ctx, metav1.ListOptions{})
 				if apierrors.IsNotFound(err) {
-					return nil // Its definition has just gone.
+					return nil // Its definition was just removed.
 				}
 				if err != nil {
 					return fmt.Errorf("listing %s: %w", kind.Name, err)
@@ -75,7 +75,7 @@ func (g *consistencyNamespace) everything(ctx context.Context) ([]leftover, erro
 	return found, listing.Wait()
 }
 
-// judge answers nil for what is not of the test, or in every namespace.
+// judge returns nil for objects that are not of the test, or that are in every namespace.
 func (g *consistencyNamespace) judge(resource schema.GroupVersionResource, kind string, item *metav1.PartialObjectMetadata) *leftover {
 	isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
 	isOurs := g.isOurs(item.Namespace) || g.isOurs(item.Annotations["meta.helm.sh/release-namespace"]) || resource == definitionResource() && g.defines[item.Name]
@@ -98,12 +98,12 @@ func (g *consistencyNamespace) judge(resource schema.GroupVersionResource, kind 
 	return left
 }
 
-// isOurs says whether a namespace is that of the test or one of those beside it.
+// isOurs reports whether a namespace is that of the test or one of those beside it.
 func (g *consistencyNamespace) isOurs(namespace string) bool {
 	return namespace == g.namespace || strings.HasPrefix(namespace, g.namespace+"-")
 }
 
-// clean removes everything of the test but its namespace, which the site removes.
+// clean removes everything of the test except its namespace, which the site removes.
 func (g *consistencyNamespace) clean(ctx context.Context) error {
 	found, err := g.everything(ctx)
 	if err != nil {
@@ -131,8 +131,8 @@ func (g *consistencyNamespace) clean(ctx context.Context) error {
 	return nil
 }
 
-// expectLeft wants nothing to be left of any row but what it says. What controllers
-// remove takes a moment.
+// expectLeft wants nothing to be left of any row except the objects that the row names. Controllers
+// take a moment to remove objects.
 func (g *consistencyNamespace) expectLeft(t *testing.T, rows []*consistencyRow) {
 	t.Helper()
 	var (
@@ -165,7 +165,7 @@ func (g *consistencyNamespace) expectLeft(t *testing.T, rows []*consistencyRow) 
 	}
 }
 
-// leftOf is what is left of each row, under "" of nobody knows which.
+// leftOf returns what is left of each row, with the key "" for objects of an unknown row.
 func (g *consistencyNamespace) leftOf(ctx context.Context, rows []*consistencyRow) (map[string][]string, error) {
 	found, err := g.everything(ctx)
 	if err != nil {

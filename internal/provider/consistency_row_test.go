@@ -21,14 +21,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// consistencyRow is one chart and what is done with it. In the corpus it is written in
-// steps.yaml beside the chart.
+// consistencyRow is one chart and its steps. In the corpus it is written in steps.yaml beside the
+// chart.
 type consistencyRow struct {
-	// About says in one line what the chart is there for.
+	// About describes in one line the purpose of the chart.
 	About string            `json:"about"`
 	Steps []consistencyStep `json:"steps"`
-	// Leaves are objects that stay when the release is removed, by what says so: their
-	// policy, their kind, or Helm, which removes no hook without a delete policy.
+	// Leaves are objects that stay when the release is removed, by the reason: their policy, their
+	// kind, or Helm, which removes no hook without a delete policy.
 	Leaves []string `json:"leaves"`
 	// Needs is a version of an API group and a kind that not every version of Kubernetes has.
 	Needs string `json:"needs"`
@@ -36,11 +36,11 @@ type consistencyRow struct {
 	Altered []string `json:"altered"`
 
 	name, dir string
-	// foreign charts were not made for this test: nobody has said of them what a plan
-	// can know, nor do all of their objects get ready here.
+	// foreign charts were not made for this test. It is not written down what a plan can know of
+	// them, and not all of their objects get ready here.
 	foreign bool
-	// dead says that the row goes no further, refused why a foreign chart cannot be
-	// planned, and wrong what is not as it should be.
+	// dead is true for a row that has ended. refused is the reason why a foreign chart cannot be
+	// planned. wrong are the faults that were found.
 	dead    bool
 	refused string
 	wrong   []string
@@ -48,33 +48,33 @@ type consistencyRow struct {
 	seen []string
 	// altered are the ConfigMaps that were found altered.
 	altered map[string]bool
-	// planned is what the last plan showed, with null in place of what it did not.
+	// planned is what the last plan showed. Values that it did not show are null.
 	planned plannedTarget
 }
 
 // consistencyStep is a plan, an apply of it, and a plan that has to be empty.
 type consistencyStep struct {
-	// Chart is the folder of the chart; the one of the step before if there is none.
+	// Chart is the folder of the chart; if it is empty, the folder of the previous step.
 	Chart string `json:"chart"`
-	// Values are those of the release. JSON, so that numbers stay as they are written.
+	// Values are the values of the release, in JSON, so that numbers stay as they are written.
 	Values json.RawMessage `json:"values"`
-	// Bundle are further attributes of the fleet_bundle. NAMESPACE stands for the
+	// Bundle are further attributes of the fleet_bundle. NAMESPACE is a placeholder for the
 	// namespace of the test.
 	Bundle map[string]any `json:"bundle"`
-	// Unknown is what the plan gives as the reason why it cannot tell the objects. Only
-	// rows that irreproducible names have any.
+	// Unknown is the reason that the plan gives for objects that it cannot show. Only rows in
+	// irreproducible have one.
 	Unknown string `json:"unknown"`
-	// Fails says where the step ends.
+	// Fails is the command in which the step ends.
 	Fails *consistencyFailure `json:"fails"`
 }
 
-// consistencyFailure is an error that a chart must run into.
+// consistencyFailure is an expected error of a chart.
 type consistencyFailure struct {
 	At   string `json:"at"` // plan or apply
 	Says string `json:"says"`
 }
 
-// fails says where step i of a row has to end, "" if it has to succeed.
+// fails returns where step i of a row has to end, "" if it has to succeed.
 func (r *consistencyRow) fails(i int) string {
 	if i >= len(r.Steps) || r.Steps[i].Fails == nil {
 		return ""
@@ -82,7 +82,7 @@ func (r *consistencyRow) fails(i int) string {
 	return r.Steps[i].Fails.At
 }
 
-// failure says in which command of which step a row first has to fail, "" if in none.
+// failure returns the first command and step in which a row has to fail, "" if there is none.
 func (r *consistencyRow) failure() string {
 	for i := range r.Steps {
 		if at := r.fails(i); at != "" {
@@ -92,9 +92,9 @@ func (r *consistencyRow) failure() string {
 	return ""
 }
 
-// group names the rows that share a workspace. An error of one row must not keep others
-// from being judged: no other row can be planned beside one that cannot, and a new
-// release that fails is removed at once, which is looked at while nothing else is there.
+// group names the rows that share a workspace. An error of one row must not keep others from being
+// judged. A row that cannot be planned stops the plan of all others. A new release that fails is
+// removed at once, which is checked while nothing else exists.
 func (r *consistencyRow) group() string {
 	if r.fails(0) != "" || strings.Contains(r.failure(), "plan") {
 		return r.failure()
@@ -120,12 +120,12 @@ func (r *consistencyRow) result() string {
 	return "ok"
 }
 
-// objects is what the plans showed.
+// objects returns what the plans showed of the objects.
 func (r *consistencyRow) objects() string {
 	return strings.Join(slices.Compact(slices.Clone(r.seen)), ", then ")
 }
 
-// namespace is where the release goes. Foreign charts share none, as their objects can
+// namespace returns the namespace of the release. Foreign charts share none, as their objects can
 // have the same names.
 func (r *consistencyRow) namespace(of string) string {
 	if !r.foreign {
@@ -134,7 +134,7 @@ func (r *consistencyRow) namespace(of string) string {
 	return strings.Trim((of + "-" + r.name)[:min(63, len(of)+1+len(r.name))], "-")
 }
 
-// step is what the configuration says in step i; a row with fewer steps stays as it is.
+// step returns the configuration in step i; a row with fewer steps stays as it is.
 func (r *consistencyRow) step(i int) consistencyStep { return r.Steps[min(i, len(r.Steps)-1)] }
 
 // corpus reads the rows of a folder: subfolders with a steps.yaml, and otherwise charts,
@@ -169,8 +169,8 @@ func corpus(t *testing.T, folder string) []*consistencyRow {
 	return rows
 }
 
-// changedValue is a value of a foreign chart that is another one than its values.yaml says, nil
-// if it has none with a known meaning.
+// changedValue returns a value of a foreign chart that differs from its values.yaml. It is nil if
+// no value has a known meaning.
 func (r *consistencyRow) changedValue(t *testing.T) json.RawMessage {
 	t.Helper()
 	dir := t.TempDir()
@@ -231,7 +231,7 @@ func rowName(file string) string {
 	return strings.Trim(name, "-")
 }
 
-// settle says explicitly what a description leaves out.
+// settle sets explicitly what a description leaves out.
 func (r *consistencyRow) settle(t *testing.T) {
 	t.Helper()
 	if r.About == "" || len(r.Steps) < 2 {
@@ -282,7 +282,7 @@ func (r *consistencyRow) configuration(i int, namespace string) string {
 	if err != nil {
 		panic(err) // It was read from JSON.
 	}
-	// Values may hold what JSON configurations take for templates of Terraform.
+	// Values may contain texts that JSON configurations treat as templates of Terraform.
 	text := strings.NewReplacer("${", "$${", "%{", "%%{", "NAMESPACE", namespace).Replace(string(content))
 	bundles := fmt.Sprintf(`"bundles":["${fleet_bundle.%s.bundles}"],"deployment_timeout"`, r.name)
 	return `{"resource":` + strings.Replace(text, `"deployment_timeout"`, bundles, 1) + "}"
@@ -301,7 +301,7 @@ func (r *consistencyRow) writeChart(i int, into string) error {
 	return os.CopyFS(into, os.DirFS(from))
 }
 
-// definitions are the names of what lies in crds/.
+// definitions returns the names of the definitions in crds/.
 func (r *consistencyRow) definitions(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -329,7 +329,7 @@ func (r *consistencyRow) definitions(t *testing.T) []string {
 	return names
 }
 
-// unpackChart unpacks what helm package made.
+// unpackChart unpacks the output of helm package.
 func unpackChart(packed []byte, into string) error {
 	unzipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

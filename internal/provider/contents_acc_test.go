@@ -37,7 +37,7 @@ func (r appsRepository) block(kind string) string {
 	return fmt.Sprintf("%s \"fleet_gitrepo\" \"apps\" {\n  name = \"apps\"\n  repo = %q\n  branch = \"main\"\n}\n", kind, r.server.URL("fleet"))
 }
 
-// linesWith are the lines of a plan, without the spaces that align them, that contain text.
+// linesWith returns the lines of a plan that contain text, without the spaces that align them.
 func linesWith(plan, text string) []string {
 	var found []string
 	for line := range strings.Lines(plan) {
@@ -51,8 +51,8 @@ func linesWith(plan, text string) []string {
 // A plan shows one line for the bundles of each resource, and one for each bundle that changes.
 func TestAccContents(t *testing.T) {
 	t.Parallel()
-	// How many lines of the plan of a change are about bundles and about contents. Terraform shows
-	// what a data source reads only in outputs.
+	// The numbers of lines in the plan of a change that are about bundles and about contents.
+	// Terraform shows what a data source reads only in outputs.
 	tests := map[string]struct{ bundles, contents int }{"resource": {2, 2}, "data": {1, 1}}
 	for kind, shown := range tests {
 		t.Run(kind, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestAccContents(t *testing.T) {
 			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			repo := appsRepository{server: gittest.New(t, gittest.Options{}), site: s}
 			address := strings.TrimPrefix(kind+".", "resource.") + "fleet_gitrepo.apps"
-			// Some of the bundles go to the target. Everything that Terraform refuses a sensitive
-			// value for takes contents.
+			// The target gets some of the bundles. contents is used wherever Terraform refuses a
+			// sensitive value.
 			config := []string{
 				s.provider("", on), repo.block(kind), s.bundle("banner", "x"),
 				target("", fmt.Sprintf("{ for name, bundle in %s.bundles : name => bundle if bundle.path == \"apps/db\" }", address), "fleet_bundle.banner.bundles"),
@@ -123,7 +123,7 @@ func expectContent(t *testing.T, contents map[string]string, name, pattern strin
 	}
 }
 
-// One target for each bundle, as contents are known in the first plan.
+// One target for each bundle: contents are known in the first plan.
 func TestAccTargetForEachBundle(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -189,7 +189,7 @@ func TestAccStateWithoutContents(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// withoutContents is a state as an earlier version of the provider stored it.
+// withoutContents changes a state to what an earlier version of the provider stored.
 func withoutContents(t *testing.T, state []byte) string {
 	t.Helper()
 	var document map[string]any
@@ -217,7 +217,8 @@ func withoutContents(t *testing.T, state []byte) string {
 	return string(out)
 }
 
-// descriptorPaths are the paths of the descriptors, which alone were sensitive in bundles.
+// descriptorPaths are the paths of the descriptors, which earlier versions stored as the only
+// sensitive parts of bundles.
 func descriptorPaths(bundles any) []any {
 	attribute := func(name string) map[string]any { return map[string]any{"type": "get_attr", "value": name} }
 	index := func(kind string, value any) map[string]any {

@@ -27,7 +27,7 @@ func TestAccCorpusOnClusters(t *testing.T) {
 	if _, err := git.CommitFS(t.Context(), "examples", "main", "Examples", examples(t, corpus)); err != nil {
 		t.Fatal(err)
 	}
-	// Namespaces stand in the examples, so their targets share nothing.
+	// The examples contain namespaces, so their targets share nothing.
 	tests := map[string]struct {
 		namespace string
 		release   string

@@ -35,7 +35,7 @@ resource "fleet_bundle" "gears" {
 `, s.namespace, strings.Join(definitions, "---\n"), fmt.Sprintf("apiVersion: %s.example.com/v1\nkind: %s\nmetadata: {name: one}\n", s.namespace, kind), helm)
 }
 
-// shortName is that of a live definition, "" if it is not there.
+// shortName returns the short name of a live definition, "" if the definition does not exist.
 func (s *fixture) shortName(t *testing.T, i int, name string) string {
 	t.Helper()
 	found, err := s.definition(t, i, name)
@@ -56,7 +56,7 @@ func (s *fixture) definition(t *testing.T, i int, name string) (*unstructured.Un
 }
 
 // Helm creates definitions in crds/ with a release and never changes them. A plan reports those
-// that it leaves as they are; create_replace applies them, skip applies none.
+// that Helm does not change. create_replace applies them, and skip applies none.
 func TestAccCRDs(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -81,7 +81,7 @@ func TestAccCRDs(t *testing.T) {
 	w.apply(t)
 	w.expectEmptyPlan(t)
 
-	// Another version and a new definition are left to the user.
+	// Another version and a new definition are reported and not applied.
 	configure("", "", "wheel", s.gear("wheel", "wh"), s.gear("axle", "ax"))
 	plan := w.run(t, "plan")
 	expect(plan, summary, "Not created, because Helm creates definitions", "axles"+group+": a/gears, b/gears", "Not replaced, although", "wheels"+group+": a/gears, b/gears", `"create_replace"`)
@@ -94,7 +94,7 @@ func TestAccCRDs(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	// The target asks for them, and a resource of the new kind comes in the same upgrade.
+	// The target sets create_replace. The same upgrade adds an object of the new kind.
 	configure(`crds = "create_replace"`, "", "axle", s.gear("wheel", "wh"), s.gear("axle", "ax"))
 	plan = w.run(t, "plan")
 	expect(plan, "Created:", "axles"+group+": a/gears, b/gears", "Replaced, because the cluster", "wheels"+group+": a/gears, b/gears")
@@ -109,7 +109,7 @@ func TestAccCRDs(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	// One that the chart no longer has stays; one that is as wanted is not written.
+	// A definition that the chart no longer has stays, and one that is as wanted is not written.
 	before, err := s.definition(t, 0, "axle")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAccCRDs(t *testing.T) {
 		t.Errorf("definitions changed: %v, %v", after, err)
 	}
 
-	// None is applied, and none reported.
+	// No definition is applied, and none is reported.
 	configure("", `crds = "skip"`, "axle", s.gear("axle", "axl"), s.gear("lever", "lv"))
 	if plan := w.run(t, "plan"); strings.Contains(plan, summary) {
 		t.Errorf("the plan reports definitions that are skipped:\n%s", plan)

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// disturbOnce makes the second cluster answer wrongly from its nth request on.
+// disturbOnce makes the second cluster respond wrongly from its nth request on.
 func (o *faultSuite) disturbOnce(n int, fault func(*http.Request) faulttest.Fault) {
 	var asked atomic.Int64
 	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
@@ -25,7 +25,8 @@ func (o *faultSuite) disturbOnce(n int, fault func(*http.Request) faulttest.Faul
 	})
 }
 
-// disturbAfterReads makes it answer wrongly once its releases were listed so many times.
+// disturbAfterReads makes the second cluster respond wrongly after its releases were listed n
+// times.
 func (o *faultSuite) disturbAfterReads(n int, fault func(*http.Request) faulttest.Fault) {
 	var looked atomic.Int64
 	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
@@ -39,19 +40,20 @@ func (o *faultSuite) disturbAfterReads(n int, fault func(*http.Request) faulttes
 	})
 }
 
-// What an API server can say that is not the truth about its cluster. It must
-// never be read as "gone": revisions and UIDs of everything that is not planned
-// for removal stay, in whatever request of whatever command it begins.
+// An API server sends responses that are not true for its cluster. The provider must never treat
+// them as removed objects. Revisions and UIDs of everything that is not planned for removal stay,
+// whichever request of whichever command gets the first wrong response.
 func TestAccWipeOut(t *testing.T) {
 	t.Parallel()
 	refuses := func(code int) func(*http.Request) faulttest.Fault {
 		return func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: code} }
 	}
-	// After the releases were listed, and while writing.
+	// The first number is after the releases were listed, the second while the apply writes.
 	const listed, writing = 1, 15
 	tests := map[string]struct {
 		fault func(*http.Request) faulttest.Fault
-		// from is after how many requests each change tests it. make soak tests both.
+		// from is the number of requests after which the test of each change begins. make soak
+		// tests both.
 		from int
 	}{
 		"stopped":     {from: writing, fault: func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} }},
@@ -75,10 +77,11 @@ func TestAccWipeOut(t *testing.T) {
 					o.throughDataLoss(t, n, test.fault)
 				})
 			}
-			o.disturbAfterReads(2, test.fault) // That of the refresh, and that of the apply.
+			o.disturbAfterReads(2, test.fault) // One list is of the refresh, and one of the apply.
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
-			// What was not seen to go is still known, and goes with the next try.
+			// Releases whose removal was not confirmed stay in the state, and the next destroy
+			// removes them.
 			left := len(o.releases(t, 1))
 			if (err == nil) != (left == 0) {
 				t.Errorf("%d releases are left, and destroy says %v:\n%s", left, err, output)
@@ -91,7 +94,7 @@ func TestAccWipeOut(t *testing.T) {
 	}
 }
 
-// throughDataLoss runs every command while the second cluster answers wrongly.
+// throughDataLoss runs every command while the second cluster responds wrongly.
 func (o *faultSuite) throughDataLoss(t *testing.T, n int, fault func(*http.Request) faulttest.Fault) {
 	t.Helper()
 	before := o.observe(t)
@@ -122,7 +125,7 @@ func (o *faultSuite) throughDataLoss(t *testing.T, n int, fault func(*http.Reque
 	expectSameObjects(t, before, after)
 	o.expectEmptyPlan(t)
 
-	// Another cluster leaves, and the one that lies stays.
+	// Another cluster is removed, and the cluster with the wrong responses stays.
 	o.deploy(t, value, "a")
 	o.disturbOnce(n, fault)
 	_, _ = o.try(t, applying...)

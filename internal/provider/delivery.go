@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// delivery reads how deployments are doing, and carries out what a plan has decided.
+// delivery reads the state of deployments, and carries out what a plan has decided.
 type delivery interface {
 	Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation
 	Apply(ctx context.Context, request deploy.Request) deploy.Outcome
@@ -40,7 +40,7 @@ func (f *providerData) delivery() delivery {
 	return f.fleetEngine
 }
 
-// reachOf says which clusters can be reached.
+// reachOf returns which clusters can be reached.
 func reachOf(f *providerData) deploy.Reach {
 	if f.HasEngine() {
 		return everywhere{}
@@ -48,15 +48,15 @@ func reachOf(f *providerData) deploy.Reach {
 	return f.clusters
 }
 
-// everywhere reaches all clusters: only the management cluster is connected to.
+// everywhere reports all clusters as reachable: only the management cluster is connected to.
 type everywhere struct{}
 
 func (everywhere) Has(string) bool { return true }
 
 func (everywhere) Check(string) error { return nil }
 
-// withInventory is the provider with the clusters and groups of its Fleet. They are read if they
-// are not stored yet, as while a create is planned. Clusters of the configuration take
+// withInventory returns the provider with the clusters and groups of its Fleet. They are read if
+// they are not stored yet, for example by the plan of a create. Clusters in the configuration take
 // precedence: then the configuration pins them.
 func (f *providerData) withInventory(ctx context.Context, stored *state.Inventory, diags *diag.Diagnostics) (with *providerData, inventory *state.Inventory) {
 	if !f.HasEngine() || f.fleetEngine == nil {
@@ -81,7 +81,8 @@ func (f *providerData) withInventory(ctx context.Context, stored *state.Inventor
 	return &changed, stored
 }
 
-// readInventory reads what a Fleet knows of its clusters. It is empty after an error.
+// readInventory reads the clusters and groups of a Fleet. It returns an empty inventory after an
+// error.
 func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnostics) *state.Inventory {
 	read, err := from.Inventory(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (m *targetModel) reportMoves(by *config.Management, wanted []target.Deploym
 	}
 }
 
-// notWithEngine reports what a target has and an engine cannot do.
+// notWithEngine reports attributes of a target that an engine does not support.
 func (m *targetModel) notWithEngine() []report.Message {
 	var messages []report.Message
 	refuse := func(is bool, attribute string) {
@@ -117,7 +118,7 @@ func (m *targetModel) notWithEngine() []report.Message {
 	return messages
 }
 
-// checkForEngine finds what is wrong with a deployment that an engine is to carry out.
+// checkForEngine finds errors in a deployment that an engine is to carry out.
 func checkForEngine(d target.Deployment) error {
 	if err := checkDeployment(d); err != nil {
 		return err
@@ -125,8 +126,8 @@ func checkForEngine(d target.Deployment) error {
 	return engine.Check(d)
 }
 
-// newFleetEngine makes what delivers by the Fleet of the management cluster. It connects when it is
-// first used.
+// newFleetEngine makes the engine that delivers by the Fleet of the management cluster. It connects
+// at its first use.
 func newFleetEngine(m *config.Management, parallelism int, charts engine.Charts, masker *diff.Masker) *engine.Engine {
 	if m == nil || m.Unknown {
 		return nil

@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
 		worker.Serve(sandboxed.Handlers())
 	}
-	// Values of Terraform are many small objects: a quarter of the time would be their collection.
-	// It is not set in the environment, because the providers that tests start would inherit it.
+	// Values of Terraform are many small objects: their garbage collection would be a quarter of
+	// the time. The setting is not in the environment, because the providers that tests start would
+	// inherit it.
 	debug.SetGCPercent(400)
 	if os.Getenv("TF_ACC") == "" {
 		os.Exit(m.Run())
@@ -42,8 +43,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// What the person who runs the tests has configured must not matter, and a warning
-	// about it upsets the framework when it reads the version.
+	// The CLI configuration of the user who runs the tests must have no effect. The framework
+	// cannot handle a warning about it when it reads the version.
 	settings := map[string]string{"TF_ACC_TERRAFORM_PATH": cli, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull}
 	if filepath.Base(cli) == "tofu" {
 		settings["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
@@ -166,7 +167,7 @@ func TestAccFiveSteps(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("deployments"), knownvalue.MapSizeExact(6)),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~0 -3 =6")),
-					// What stays as it is does not show.
+					// A cluster without deployments is not listed.
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("clusters"), knownvalue.MapSizeExact(2)),
 				}},
 				Check: func(*terraform.State) error { s.expectNothing(t, 2); return nil },

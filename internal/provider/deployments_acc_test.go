@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// statusTotals are what the data source counts overall and by cluster.
+// statusTotals are the numbers of the data source, for all clusters and by cluster.
 type statusTotals struct {
 	State         string
 	Ready, Failed int
@@ -113,8 +113,8 @@ output "all" {
 	s.expectNothing(t, 0)
 }
 
-// A cluster that does not respond is not ready, and its entry says why. Nothing claims that all is
-// well.
+// A cluster that does not respond is not ready, and its entry has the reason. No attribute reports
+// that all is well.
 func TestAccDeploymentsOfStoppedCluster(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

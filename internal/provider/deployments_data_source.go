@@ -23,7 +23,7 @@ import (
 
 var _ datasource.DataSourceWithConfigure = (*deploymentsDataSource)(nil)
 
-// deploymentsDataSource reports how deployments are doing on their clusters.
+// deploymentsDataSource reports the state of deployments on their clusters.
 type deploymentsDataSource struct {
 	framework.DataSourceName
 	configuredDataSource
@@ -111,7 +111,7 @@ func clusterStatusTypes() map[string]attr.Type {
 	}
 }
 
-// maxReason is how many bytes of the reason are stored why a cluster could not be read.
+// maxReason limits the stored reason why a cluster could not be read, in bytes.
 const maxReason = 1000
 
 func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
@@ -139,8 +139,8 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-// wanted are the deployments that are asked for, with digests that cover the objects
-// that values come from.
+// wanted returns the deployments that the data source selects. Their digests cover the objects that
+// values come from.
 func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsModel, diags *diag.Diagnostics) []target.Deployment {
 	render := renderDataSource{configuredDataSource: d.configuredDataSource}
 	result := render.deployments(ctx, renderModel{Bundles: data.Bundles, Targets: data.Targets}, diags)
@@ -181,7 +181,8 @@ func (m *deploymentsModel) setDeployments(reports map[string]deploy.Report) {
 	m.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: deploymentStatusTypes()}, values)
 }
 
-// setOverview converts to values of Terraform. Why a cluster could not be read is text of others, and is stored.
+// setOverview converts to values of Terraform. The reason why a cluster could not be read is text
+// from outside. It is stored, so it is masked and shortened.
 func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *diff.Masker) {
 	clusters := map[string]attr.Value{}
 	for name, cluster := range overview.Clusters {

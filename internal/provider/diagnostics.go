@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 )
 
-// logPanics puts where a panic happened into the debug log. The user is told what
-// was being done; this is for whoever mends it.
+// logPanics writes the stack of a panic to the debug log, for the developer who fixes it. The error
+// for the user names only the operation.
 func (f *providerData) logPanics(ctx context.Context, failures []deploy.Failure) {
 	for _, failure := range failures {
 		if panicked, ok := errors.AsType[*deploy.PanicError](failure.Err); ok {

@@ -15,14 +15,14 @@ import (
 
 const diffTitle = "changes in rendered objects"
 
-// watched is two clusters behind proxies that count what is asked.
+// watched is two clusters behind proxies that count requests.
 type watched struct {
 	*fixture
 	*workspace
 	proxies []*faulttest.Proxy
 
 	mu sync.Mutex
-	// records counts requests for release records, and writes requests that change
+	// records counts requests for release records, and writes counts requests that change
 	// something, by cluster.
 	records, writes map[int]int
 }
@@ -40,7 +40,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// watch counts from now on.
+// watch starts to count.
 func (w *watched) watch() {
 	w.records, w.writes = map[int]int{}, map[int]int{}
 	for i, proxy := range w.proxies {
@@ -71,13 +71,13 @@ func (w *watched) clusters(tokens ...string) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", w.namespace, clusters.String())
 }
 
-// secretive is a bundle of a config map and a Secret of which one value stays.
+// secretive is a bundle of a config map and a Secret. One value of the Secret stays the same.
 func (w *watched) secretive(value, secret string) string {
 	return w.bundleOf("one", configMap("one", value)+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: one}\nstringData: {changes: "+secret+", stays: swordfish-too}\n")
 }
 
-// A change of two clusters is shown once, with what is in Secrets masked, from one
-// record of each cluster. What cannot be asked is said.
+// A change of two clusters is shown once, with values of Secrets masked, from one record of each
+// cluster. The plan names what cannot be read.
 func TestAccDiffShowsRenderedObjects(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
@@ -88,7 +88,7 @@ func TestAccDiffShowsRenderedObjects(t *testing.T) {
 	configure(w.secretive("x", "swordfish"), "")
 	w.apply(t)
 
-	// The attribute alone is no change of anything else.
+	// A change of the attribute alone changes nothing else.
 	configure(w.secretive("x", "swordfish"), `diff = "rendered"`)
 	if diff := cmp.Diff([]string(nil), w.plannedChanges(t)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -177,8 +177,8 @@ func expectNoSecret(t *testing.T, output string) {
 	}
 }
 
-// What was made with values of a Secret is named and not shown, also by the plan that
-// takes the Secret away; and so is what somebody else has made.
+// A deployment with values of a Secret is named and not shown, also by the plan that removes these
+// values. The same applies to a release of another owner.
 func TestAccDiffHidesWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -214,7 +214,7 @@ resource "fleet_bundle" "app" {
 	expectNoSecret(t, output)
 	w.apply(t)
 
-	// From now on nothing in it came from there.
+	// From now on no value is from the Secret.
 	w.configure(t, s.provider("", on), strings.Replace(app(""), "unset", "set", 1), rendered)
 	expectSays(t, w.run(t, "plan", "-input=false"), "- key: unset + key: set")
 
@@ -231,8 +231,8 @@ resource "fleet_bundle" "app" {
 	s.expectNothing(t, 0)
 }
 
-// What comes and goes is listed, a release that moves says from where, objects that ask
-// to stay are told from those that go, and a long diff is cut.
+// Added and removed objects are listed, and a release that moves shows its former place. Objects
+// that are to be kept are distinguished from removed ones, and a long diff is cut.
 func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -251,7 +251,7 @@ func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 	expectSays(t, w.run(t, "plan", "-input=false"), "one on a, b is added: objects +2", "two on a, b is added: objects +1", "+ "+name("kept")+" + "+name("one"))
 	w.apply(t)
 
-	// Another name, and another value of very many keys.
+	// Another name, and a different value of very many keys.
 	moved := strings.Replace(one, "files =", "helm = { release_name = \"moved\" }\nfiles =", 1)
 	w.configure(t, s.provider("", on, on), moved, s.bundleOf("two", long("z")), rendered("fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	output := w.run(t, "plan", "-input=false")
@@ -259,7 +259,7 @@ func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 		"two on a, b: objects ~1", "lines left out")
 	w.apply(t)
 
-	// A bundle goes, and a cluster.
+	// A bundle is removed, and a cluster.
 	w.configure(t, s.provider("", on, ""), moved, s.bundleOf("two", long("z")), rendered("fleet_bundle.one.bundles"))
 	output = w.run(t, "plan", "-input=false")
 	expectSays(t, output, "one on b is removed: objects -1 =1", "= "+name("kept")+", stays on the cluster", "two on a, b is removed: objects -1")

@@ -17,9 +17,8 @@ func secretVariable(value string) string {
 	return fmt.Sprintf("variable \"secret\" {\n  sensitive = true\n  default = %q\n}\n", value)
 }
 
-// Without the attribute a plan shows what changes inside of objects, once for all clusters,
-// and reads no more than the records of what changes. Where there is nothing to compare it
-// says nothing.
+// Without the attribute a plan shows what changes inside of objects, once for all clusters, and
+// reads only the records of changed releases. If there is nothing to compare, it shows nothing.
 func TestAccDiffIsAutoByDefault(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
@@ -83,7 +82,7 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 	expectQuiet(plan())
 	configure("swordfish", "")
 
-	// Nobody is asked, or nobody responds.
+	// No cluster is read, or no cluster responds.
 	expectQuiet(plan("-refresh=false"))
 	for i, proxy := range w.proxies[1:] {
 		if err := proxy.Disturb(faulttest.Disturbance{Down: true}); err != nil {
@@ -102,7 +101,7 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 		}
 	}
 
-	// A text of the configuration changes, and was in no state.
+	// A text of the configuration changes. It was in no state.
 	w.apply(t)
 	configure("open sesame", "")
 	output = plan()
@@ -114,8 +113,8 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 	w.expectNothing(t, 0)
 }
 
-// What a bundle has in HCL is masked wherever its chart puts it, also in what it had before.
-// Its chart, numbers and Secrets are as with "rendered".
+// Texts that a bundle has in HCL are masked wherever its chart puts them, also the former ones. Its
+// chart, numbers and Secrets are shown as with "rendered".
 func TestAccDiffMasksHCL(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -204,8 +203,8 @@ func TestAccDiffMasksHCL(t *testing.T) {
 	}
 }
 
-// A chart that keeps the password that it has made is compared with that password, and not
-// with another one.
+// A chart that keeps the password that it has generated is compared with that password, and not
+// with a new one.
 func TestAccDiffKeepsPasswords(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -236,7 +235,7 @@ func TestAccDiffKeepsPasswords(t *testing.T) {
 			t.Errorf("the plan shows another password:\n%s", output)
 		}
 	}
-	// It changes in every rendering.
+	// This value changes in every rendering.
 	configure("two", "  other: {{ randAlpha 20 }}\n", "")
 	expectSays(t, w.run(t, "plan", "-input=false"), "app on a: objects ~2", "this is one of several possible results", secret, "+ other: (sensitive value)")
 	w.run(t, "destroy", "-auto-approve")

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// edit changes an object on cluster i as somebody does by hand.
+// edit changes an object on cluster i as a user does by hand.
 func (s *fixture) edit(t *testing.T, i int, resource schema.GroupVersionResource, name, change string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
@@ -67,8 +67,8 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// defineWidgets gives clusters 0 to n-1 a kind of custom resources that prunes what it
-// does not know.
+// defineWidgets defines a kind of custom resources on clusters 0 to n-1. The definition prunes
+// unknown fields.
 func (s *fixture) defineWidgets(t *testing.T, n int) schema.GroupVersionResource {
 	t.Helper()
 	group := s.namespace + ".example.com"
@@ -112,7 +112,7 @@ func (s *fixture) defineWidgets(t *testing.T, n int) schema.GroupVersionResource
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 }
 
-// expectSays plans and wants all of parts in what is printed.
+// expectSays wants all of parts in the output.
 func expectSays(t *testing.T, output string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -142,9 +142,8 @@ func (w *workspace) expectCounts(t *testing.T, want counts, byCluster map[string
 	}
 }
 
-// What somebody changed or deleted shows in the plan, on many clusters once, and is put
-// right by one apply: built-in kinds, custom resources and deleted objects. What others
-// own stays.
+// Objects that a user changed or deleted show in the plan, once for many clusters, and one apply
+// corrects them: built-in kinds, custom resources and deleted objects. Fields of other owners stay.
 func TestAccDriftIsCorrected(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -212,7 +211,7 @@ func TestAccDriftIsCorrected(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A bundle that only wants to be told is told by every plan, and nothing is done.
+// With correctDrift.enabled = false, every plan reports drift and no apply corrects it.
 func TestAccDriftIsOnlyReported(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -239,7 +238,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 		t.Errorf("the value is %q, in release %+v", got, s.releases(t, 0)["one"])
 	}
 
-	// What is compared in another way from now on deploys nothing, and is no drift.
+	// A changed comparison deploys nothing, and is no drift.
 	configure("diff = { compare_patches = [{ api_version = \"v1\", kind = \"ConfigMap\", json_pointers = [\"/data/key\"] }] }")
 	w.apply(t)
 	if output := w.expectEmptyPlan(t); strings.Contains(output, "differs") {
@@ -248,7 +247,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	if got := s.value(t, 0, "one"); got != "edited" || s.releases(t, 0)["one"].revision != "1" {
 		t.Errorf("the value is %q, in release %+v", got, s.releases(t, 0)["one"])
 	}
-	// Nothing said is corrected.
+	// Without the setting, drift is corrected.
 	configure("")
 	w.apply(t)
 	w.apply(t)
@@ -261,8 +260,8 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "No deployment of this target was started")
 }
 
-// Only release records are compared, with no right to see objects; and a kind that is
-// refused costs that kind.
+// With drift = "release" only release records are compared, without the right to read objects. If
+// one kind may not be read, only that kind is not compared.
 func TestAccDriftNeedsRightsOnlyForWhatItLooksAt(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

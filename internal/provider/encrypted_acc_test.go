@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// words are what the encrypted files of a test hold.
+// words are the secrets in the encrypted files of a test.
 type words struct{ value, manifest, overlay string }
 
 func (w words) all() []string { return []string{w.value, w.manifest, w.overlay} }
@@ -64,7 +64,7 @@ func (s *fixture) configMapOf(t *testing.T, name string) *corev1.ConfigMap {
 	return found
 }
 
-// formsOf are how a secret can stand in a text.
+// formsOf returns the forms in which a secret can be in a text.
 func formsOf(secret string) []string {
 	return []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), url.QueryEscape(secret), url.PathEscape(secret)}
 }
@@ -80,7 +80,7 @@ func expectHidden(t *testing.T, where, text string, secrets ...string) {
 	}
 }
 
-// expectHiddenBelow looks into all files of folders but the configuration itself.
+// expectHiddenBelow reads all files in folders except the configuration itself.
 func expectHiddenBelow(t *testing.T, folders []string, secrets ...string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -99,8 +99,7 @@ func expectHiddenBelow(t *testing.T, folders []string, secrets ...string) {
 	}
 }
 
-// What is encrypted in a repository is decrypted on the clusters, and can be read nowhere on
-// the way.
+// Encrypted files of a repository are decrypted on the clusters, and cannot be read anywhere else.
 func TestAccEncryptedFiles(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -190,7 +189,7 @@ func TestAccEncryptedFiles(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// An API server quotes what it rejects, and Helm what does not fit.
+// An API server quotes objects that it rejects, and Helm quotes values that do not fit.
 func TestAccEncryptedValuesInErrors(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

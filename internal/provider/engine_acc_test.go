@@ -98,8 +98,8 @@ func TestAccEngine(t *testing.T) {
 	}
 }
 
-// expectDelivery creates a target, plans again, deletes a Bundle by hand, loses an agent, takes a cluster
-// out, and destroys.
+// expectDelivery creates a target, plans again, deletes a Bundle by hand, loses an agent, removes a
+// cluster, and destroys.
 func expectDelivery(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine"}
@@ -226,7 +226,7 @@ func (s engineStory) isUnknown(t *testing.T, attribute string) bool {
 	return false
 }
 
-// objects are those of a kind of Fleet in the namespace of the engine.
+// objects returns the objects of a kind of Fleet in the namespace of the engine.
 func (s engineStory) objects(t *testing.T, resource string) dynamic.ResourceInterface {
 	t.Helper()
 	return s.allObjects(t, resource).Namespace(testenv.FleetNamespace)
@@ -241,7 +241,7 @@ func (s engineStory) allObjects(t *testing.T, resource string) dynamic.Namespace
 	return client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: resource})
 }
 
-// deleteBundle deletes the Bundle of a bundle, and waits until Fleet has let go of it.
+// deleteBundle deletes the Bundle of a bundle, and waits until Fleet has released it.
 func (s engineStory) deleteBundle(t *testing.T, bundle string) {
 	t.Helper()
 	ours := metav1.ListOptions{LabelSelector: "agentless-fleet.github.io/owner=acc,agentless-fleet.github.io/target=prod,agentless-fleet.github.io/bundle=" + bundle}

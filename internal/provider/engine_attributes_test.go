@@ -31,7 +31,8 @@ func namesWithin(of attr.Type, prefix string) []string {
 	return nil
 }
 
-// Each attribute has a row in the table of what it does with an engine, and each row an attribute.
+// Each attribute has a row in the table of attributes with an engine, and each row has an
+// attribute.
 func TestEngineTableNamesAttributes(t *testing.T) {
 	t.Parallel()
 	var own provider.SchemaResponse
@@ -58,7 +59,7 @@ func TestEngineTableNamesAttributes(t *testing.T) {
 			isNamed := slices.ContainsFunc(paths, func(other string) bool {
 				return rows[other] && (other == path || strings.HasPrefix(path, other+"."))
 			})
-			// What is below an attribute has rows instead.
+			// The attributes below it have rows instead.
 			isParent := slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(other, path+".") && rows[other] })
 			if !isNamed && !isParent {
 				t.Errorf("%s: %s has no row in engine.SupportTable", section.Of, path)

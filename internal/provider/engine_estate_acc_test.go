@@ -74,8 +74,8 @@ resource "fleet_cluster_target" "prod" {
 `, namespace, keep, estateManifests, everyCluster)
 }
 
-// expectEstateUnderPlans takes what a GitRepo of Fleet delivers under plans and returns it to Fleet, as the
-// guide says. No object is created again.
+// expectEstateUnderPlans lets a target take over what a GitRepo of Fleet delivers, and returns it
+// to Fleet, as in the guide. No object is created again.
 func expectEstateUnderPlans(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -105,8 +105,8 @@ func expectEstateUnderPlans(t *testing.T, fleet *testenv.Fleet) {
 	s.deleteEstate(t)
 }
 
-// expectFromFleetAndBack does the same without an engine, as the guide about ownership says: the provider
-// takes over what Fleet has delivered, and gives it back by a removed block.
+// expectFromFleetAndBack does the same without an engine, as in the guide about ownership. The
+// provider takes over what Fleet has delivered, and gives it back by a removed block.
 func expectFromFleetAndBack(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -150,7 +150,7 @@ func (s engineStory) createEstate(t *testing.T) {
 	})
 }
 
-// releaseEstate deletes the Bundle with keepResources, as the guide says.
+// releaseEstate deletes the Bundle with keepResources, as in the guide.
 func (s engineStory) releaseEstate(t *testing.T) {
 	t.Helper()
 	keep := []byte(`{"spec": {"keepResources": true}}`)

@@ -20,7 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// directProvider delivers to the clusters of a Fleet by itself. more is HCL in its block.
+// directProvider delivers to the clusters of a Fleet without an engine. more is HCL in its block.
 func directProvider(fleet *testenv.Fleet, more string) string {
 	var clusters strings.Builder
 	for _, name := range []string{"c1", "c2", "c3"} {
@@ -29,16 +29,16 @@ func directProvider(fleet *testenv.Fleet, more string) string {
 	return "provider \"fleet\" {\n  owner = \"acc\"\n  clusters = {\n" + clusters.String() + "  }\n" + more + "}\n"
 }
 
-// movedConfig is that of engineConfig, with a Deployment in the chart.
+// movedConfig is engineConfig, with a Deployment in the chart.
 func movedConfig(namespace, rule string) string {
 	const deployment = `---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n  template:\n` +
 		`    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: example.com/web}]}\n`
 	return strings.Replace(engineConfig(namespace, "1", rule), `once: {{ .Values.once }}}\n"`, `once: {{ .Values.once }}}\n`+deployment+`"`, 1)
 }
 
-// expectMoves moves a target that was delivered directly to an engine and back by another provider block:
-// the plan names what moves, no object is created again, and an apply that is killed is finished by the
-// next.
+// expectMoves moves a target from direct delivery to an engine and back, by another provider block.
+// The plan names what moves, and no object is created again. An apply that is killed is finished by
+// the next one.
 func expectMoves(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -95,7 +95,8 @@ func expectMoves(t *testing.T, fleet *testenv.Fleet) {
 	s.wantMaps(t)
 }
 
-// killApply kills Terraform and the provider in an apply when something is true of the Bundles of the target.
+// killApply kills Terraform and the provider in an apply when a condition on the Bundles of the
+// target is true.
 func (s engineStory) killApply(t *testing.T, what string, is func(bundles []unstructured.Unstructured) bool, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), s.w.cli, append([]string{"apply", "-input=false", "-no-color"}, args...)...)
@@ -125,8 +126,8 @@ func (s engineStory) killApply(t *testing.T, what string, is func(bundles []unst
 	}
 }
 
-// identities are the UIDs of ConfigMaps and Deployments in a namespace, and the templates of pods:
-// with another template pods are restarted.
+// identities returns the UIDs of ConfigMaps and Deployments in a namespace, and the templates of
+// pods: another template restarts the pods.
 func identities(t *testing.T, fleet *testenv.Fleet, namespace string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

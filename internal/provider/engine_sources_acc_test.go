@@ -13,8 +13,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// expectSourcesAndPolicies delivers images by policy and a chart that follows its constraint: plans resolve
-// them, and Fleet gets what they show. A violation of a policy writes no Bundle.
+// expectSourcesAndPolicies delivers images by policy and a chart that follows its constraint. Plans
+// resolve the versions, and Fleet gets the versions of the plan. After a violation of a policy no
+// Bundle is written.
 func expectSourcesAndPolicies(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine-sources"}

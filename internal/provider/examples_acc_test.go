@@ -14,8 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// What the documentation shows must be valid: the examples, which stand in
-// docs/, and the HCL of the README.
+// The examples in docs/ and the HCL of the README must be valid.
 func TestAccExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	testenv.Require(t)
@@ -95,7 +94,7 @@ func TestAccProvidersOfGuides(t *testing.T) {
 	}
 }
 
-// withoutModules replaces what stands for a reader's own modules and variables.
+// withoutModules replaces placeholders for a reader's own modules and variables.
 func withoutModules(content string) string {
 	return regexp.MustCompile(`\b(module|var)\.[A-Za-z0-9_.]+`).ReplaceAllString(content, `"x"`)
 }
@@ -109,7 +108,7 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// The scenarios run as they stand, on two clusters, and leave nothing behind.
+// The scenarios run unchanged, on two clusters, and leave nothing behind.
 func TestAccScenarios(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -156,7 +155,7 @@ func TestAccScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.write(t, "test.auto.tfvars", fmt.Sprintf("kubeconfig = %q\ncontexts = { dev = %q, prod = %q }\n", env.Kubeconfig(), env.Contexts()[0], env.Contexts()[1]))
-			// Others do not know this variable.
+			// The other scenarios ignore this variable.
 			w.env = append(w.env, "TF_VAR_age_key="+read(t, "../sops/testdata/age.txt"))
 			s := newFixture(t, env)
 			s.namespace = "example-" + name

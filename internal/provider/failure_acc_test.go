@@ -54,14 +54,13 @@ func TestAccClusterDownDuringFirstApply(t *testing.T) {
 	}
 }
 
-// onlyAdded leaves out what a replacement shows as changed although the
-// deployment stays.
+// onlyAdded leaves out the deployments that a replacement shows as changed although they stay.
 func onlyAdded(changes []string) []string {
 	return slices.DeleteFunc(changes, func(change string) bool { return !strings.HasPrefix(change, "+") })
 }
 
-// The same failure, and then the failing cluster is taken out of the rule:
-// nothing is left on it and nothing is lost elsewhere.
+// The same failure, and then the failing cluster is removed from the rule: nothing is left on it
+// and nothing is lost elsewhere.
 func TestAccFailingClusterTakenOut(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
@@ -72,7 +71,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-			// On cluster c the release is made, and its deployment is never ready.
+			// On cluster c the release is installed, and its deployment is never ready.
 			s.forbidPods(t, 2)
 			options := lifecycle + "\ndeployment_timeout = \"3s\""
 			w.configure(t, s.provider("", on, on, on), s.workload("one"), target(options, "fleet_bundle.one.bundles"))
@@ -102,8 +101,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 	}
 }
 
-// A cluster that was down during the first apply is taken out of the rule while
-// it is still down.
+// A cluster that was down during the first apply is removed from the rule while it is still down.
 func TestAccDownClusterTakenOut(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
@@ -125,7 +123,7 @@ func TestAccDownClusterTakenOut(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A cluster that does not respond a refresh keeps its deployments.
+// A cluster that does not respond to a refresh keeps its deployments.
 func TestAccClusterDownDuringRefresh(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
@@ -137,7 +135,7 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Warning: Target all: cannot read b") {
 		t.Errorf("no warning names cluster b:\n%s", output)
 	}
-	// A change reaches the cluster that answers, and the error names the other.
+	// A change is deployed to the cluster that responds, and the error names the other cluster.
 	w.configure(t, s.provider("", on, on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not respond")
 	if got := s.value(t, 0, "one"); got != "y" {
@@ -155,8 +153,8 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// A release whose record somebody deleted is shown as to be added, and one apply
-// restores it although its objects are still there.
+// A release whose record was deleted is shown as to be added. One apply restores it although its
+// objects still exist.
 func TestAccDeletedRecordIsRestored(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -177,7 +175,7 @@ func TestAccDeletedRecordIsRestored(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// A change by somebody else is noticed, and undone with consent.
+// A change by another tool is noticed, and undone with consent.
 func TestAccChangedReleaseIsNoticed(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -25,21 +25,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// faultSuite is a fleet whose ways to its clusters can be spoiled, run by processes
-// that can be killed: bundles on the three shared clusters, the state behind a
-// server of its own.
+// faultSuite is a fleet of bundles on the three shared clusters. The connections to its clusters
+// can be disturbed, and its processes can be killed. Its state is on a server of its own.
 type faultSuite struct {
 	*fixture
 	*workspace
 	proxies []*faulttest.Proxy
 	state   *stateServer
-	// bundles is their number.
+	// bundles is the number of bundles.
 	bundles int
-	// timeout is that of each deployment.
+	// timeout is the timeout of each deployment.
 	timeout string
 	// guards are change windows and policies of the provider.
 	guards string
-	// providers is a file that each process of the provider adds its number to.
+	// providers is a file to which each process of the provider adds its process ID.
 	providers string
 
 	mu        sync.Mutex
@@ -60,8 +59,8 @@ func newFaultSuite(t *testing.T, bundles int) *faultSuite {
 	return o
 }
 
-// install puts the provider where Terraform looks for plugins, behind a script
-// that writes down the number of the process, and prepares the state's server.
+// install installs the provider for Terraform, behind a script that records the process ID, and
+// prepares the server for the state.
 func (o *faultSuite) install(t *testing.T) {
 	t.Helper()
 	built, err := builtProvider()
@@ -88,8 +87,8 @@ func (o *faultSuite) install(t *testing.T) {
 	o.run(t, "init", "-input=false")
 }
 
-// deploy writes the configuration in which every object of every bundle holds a
-// value, for all clusters but those that are left out.
+// deploy writes a configuration in which every object of every bundle contains a value. It is for
+// all clusters except those that are left out.
 func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 	t.Helper()
 	var parts, names []string
@@ -113,8 +112,8 @@ func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 
 func (o *faultSuite) env0() *testenv.Env { return o.fixture.env }
 
-// manifest is that of a bundle: each has a config map and a service, the first a
-// deployment as well and the second a hook.
+// manifest returns the manifest of a bundle. Each has a config map and a service, the first also a
+// deployment and the second also a hook.
 func (o *faultSuite) manifest(i int, name, value string) string {
 	text := configMap(name, value) + "---\napiVersion: v1\nkind: Service\nmetadata: {name: " + name + ", annotations: {value: \"" + value + "\"}}\n" +
 		"spec: {selector: {app: " + name + "}, ports: [{port: 80}]}\n"
@@ -130,8 +129,8 @@ func (o *faultSuite) manifest(i int, name, value string) string {
 	return text
 }
 
-// begin runs a command that may be killed, and returns when it and every process
-// of the provider that it started have ended.
+// begin runs a command that may be killed. It returns when the command and every process of the
+// provider that the command started have ended.
 func (o *faultSuite) begin(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -188,7 +187,7 @@ const (
 	theCLI      victim = "Terraform"
 )
 
-// kill ends a process as kill -9 does. It may be called from any goroutine.
+// kill kills a process like kill -9. It may be called from any goroutine.
 func (o *faultSuite) kill(t *testing.T, who victim) {
 	t.Helper()
 	o.mu.Lock()
@@ -203,14 +202,14 @@ func (o *faultSuite) kill(t *testing.T, who victim) {
 	}
 }
 
-// set sets a rule before all clusters.
+// set sets a rule for the proxies of all clusters.
 func (o *faultSuite) set(rule faulttest.Rule) {
 	for _, proxy := range o.proxies {
 		proxy.Set(rule)
 	}
 }
 
-// disturb disturbs the ways to all clusters.
+// disturb disturbs the connections to all clusters.
 func (o *faultSuite) disturb(t *testing.T, d faulttest.Disturbance) {
 	t.Helper()
 	for _, proxy := range o.proxies {
@@ -220,13 +219,13 @@ func (o *faultSuite) disturb(t *testing.T, d faulttest.Disturbance) {
 	}
 }
 
-// view is what is on one cluster: releases, and objects with their UIDs.
+// view is the content of one cluster: releases, and objects with their UIDs.
 type view struct {
 	releases map[string]revision
 	uids     map[string]string
 	values   map[string]string
-	// deployed counts the records of each release that say deployed, and records
-	// all of them.
+	// deployed counts the records of each release with the status deployed, and records counts all
+	// of its records.
 	deployed map[string]int
 	records  map[string]int
 }
@@ -235,7 +234,7 @@ type revision struct {
 	number, status, digest string
 }
 
-// observe looks at all clusters, past the proxies.
+// observe reads all clusters directly, without the proxies.
 func (o *faultSuite) observe(t *testing.T) []view {
 	t.Helper()
 	views := make([]view, len(o.proxies))
@@ -314,9 +313,8 @@ func (o *faultSuite) observeCluster(t *testing.T, i int) view {
 	return v
 }
 
-// expectWhole wants what an undisturbed apply makes: every release deployed once
-// and every object there, all with the value, and nothing on clusters that are
-// left out.
+// expectWhole wants the result of an undisturbed apply: every release deployed once and every
+// object present, all with the value, and nothing on clusters that are left out.
 func (o *faultSuite) expectWhole(t *testing.T, value string, without ...string) []view {
 	t.Helper()
 	views := o.observe(t)
@@ -346,9 +344,8 @@ func (o *faultSuite) expectWhole(t *testing.T, value string, without ...string) 
 	return views
 }
 
-// expectHealthyUntouched wants that what was deployed before as it is wanted now has
-// the same revision, and that no object was made anew. Clusters that are left out
-// do not count.
+// expectHealthyUntouched wants that a release that was already deployed as wanted keeps its
+// revision, and that no object is created again. Clusters that are left out are not checked.
 func expectHealthyUntouched(t *testing.T, before, after []view, without ...string) {
 	t.Helper()
 	expectSameObjects(t, before, after, without...)
@@ -365,7 +362,7 @@ func expectHealthyUntouched(t *testing.T, before, after []view, without ...strin
 	}
 }
 
-// expectSameObjects wants every object that was there before with the same UID.
+// expectSameObjects wants every object that existed before with the same UID.
 func expectSameObjects(t *testing.T, before, after []view, without ...string) {
 	t.Helper()
 	for i := range before {

@@ -49,7 +49,7 @@ func (s *fixture) forbidPods(t *testing.T, i int) {
 	if _, err := client.CoreV1().ResourceQuotas(s.namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The quota counts once the controller has written its status.
+	// The quota has an effect once the controller has written its status.
 	eventually(t, "the quota is in force", func(ctx context.Context) (bool, error) {
 		found, err := client.CoreV1().ResourceQuotas(s.namespace).Get(ctx, quota.Name, metav1.GetOptions{})
 		if err != nil {
@@ -60,7 +60,7 @@ func (s *fixture) forbidPods(t *testing.T, i int) {
 	})
 }
 
-// allowPods ends what forbidPods began.
+// allowPods removes the quota of forbidPods.
 func (s *fixture) allowPods(t *testing.T, i int) {
 	t.Helper()
 	if err := s.client(t, i).CoreV1().ResourceQuotas(s.namespace).Delete(t.Context(), "no-pods", metav1.DeleteOptions{}); err != nil {
@@ -68,8 +68,8 @@ func (s *fixture) allowPods(t *testing.T, i int) {
 	}
 }
 
-// repeatRevision makes a new revision of a release the way Helm does it for
-// others: with the labels of the revision before.
+// repeatRevision makes a new revision of a release as Helm does: with the labels of the previous
+// revision.
 func (s *fixture) repeatRevision(t *testing.T, i int, name string, from, to int) {
 	t.Helper()
 	secrets := s.client(t, i).CoreV1().Secrets(s.namespace)
@@ -94,7 +94,7 @@ func (s *fixture) repeatRevision(t *testing.T, i int, name string, from, to int)
 	}
 }
 
-// recorded is the JSON in a record, which is base64 of gzip of it.
+// recorded returns the JSON in a record: a record is the JSON in gzip in base64.
 func recorded(t *testing.T, record []byte) []byte {
 	t.Helper()
 	packed, err := base64.StdEncoding.DecodeString(string(record))

@@ -23,8 +23,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// providerData is what one configured provider works with. Clients are made when they
-// are first needed.
+// providerData is the data of one configured provider. Clients are made when they are first needed.
 type providerData struct {
 	config.Settings
 	sandbox  *sandbox.Client
@@ -35,17 +34,18 @@ type providerData struct {
 	git      *git.Client
 	source   *source.Store
 	engine   *deploy.Engine
-	// fleetEngine delivers by a real Fleet, nil without one or while it is unknown.
+	// fleetEngine delivers by a real Fleet. It is nil without an engine, and while the engine is
+	// unknown.
 	fleetEngine *engine.Engine
 	// masker hides the credentials of the provider.
 	masker *diff.Masker
-	// progress shows applies to the user, nil for nobody.
+	// progress shows applies to the user. It is nil if no file is set.
 	progress *progress.Reporter
-	// planReport writes what is planned to files, nil for none.
+	// planReport writes plans to files. It is nil without files.
 	planReport *planreport.Writer
-	// registry finds targets of this process that want one release.
+	// registry finds targets of this process that want the same release.
 	registry *deploy.Registry
-	// snapshots are what clusters answered to the plans of this process.
+	// snapshots are the snapshots of clusters that plans of this process have read.
 	snapshots *deploy.SnapshotCache
 }
 
@@ -87,7 +87,7 @@ func connector(clusters *cluster.Set) deploy.Clusters {
 	return func(name string) (deploy.Cluster, error) { return clusters.Connect(name) }
 }
 
-// preview reports what plans meet on clusters.
+// preview returns a Preview, which reports what plans find on clusters.
 func (f *providerData) preview() *deploy.Preview {
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
@@ -104,7 +104,7 @@ func (c configOf) Equal(other deploy.Config) bool {
 	return ok && c.Raw.Equal(of.Raw)
 }
 
-// claim notes what a target wants and reports what another target of the plan wants as well.
+// claim records what a target wants, and reports what another target of the plan wants as well.
 func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	conflicts, sameName := f.registry.Claim(deploy.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
@@ -115,8 +115,8 @@ func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, want
 	diagnostics.Add(diags, report.Conflicts(name, conflicts))
 }
 
-// withFormer is the provider with the clusters of private state whose entries are removed.
-// They must still have the identities that the last refresh found.
+// withFormer returns the provider with the clusters in private state whose entries were removed.
+// These clusters must still have the identities that the last refresh found.
 func (f *providerData) withFormer(private state.Private) *providerData {
 	former := map[string]cluster.Entry{}
 	for name, stored := range private.Connections {
@@ -133,7 +133,7 @@ func (f *providerData) withFormer(private state.Private) *providerData {
 	return &with
 }
 
-// capabilities reads what charts ask of clusters.
+// capabilities returns a reader of the capabilities that charts use.
 func (f *providerData) capabilities() state.CapabilityReader {
 	return state.CapabilityReader{
 		Clusters: f.clusters.Names(), CanBeAsked: f.clusters.IsConnectable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.AsksCluster,

@@ -28,7 +28,8 @@ type fleetCluster struct {
 }
 
 // expectFleetClusters reads the clusters of a real Fleet, and gives them to another provider as its
-// configuration. Nothing may be delivered meanwhile: what a cluster is doing is part of its facts.
+// configuration. Nothing may be delivered during this test, because the state of a cluster is part
+// of its facts.
 func expectFleetClusters(t *testing.T, fleet *testenv.Fleet) {
 	t.Helper()
 	w := newWorkspace(t)
@@ -153,7 +154,7 @@ func TestAccFleetClustersErrors(t *testing.T) {
 	}
 }
 
-// engineProvider is a provider with the engine of a Fleet, and with more settings of that.
+// engineProvider is a provider with the engine of a Fleet and further settings of the engine.
 func engineProvider(fleet *testenv.Fleet, settings string) string {
 	return fmt.Sprintf(`
 provider "fleet" {

@@ -18,8 +18,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The roles that the project ships for an engine, of users with tokens of their own. Each row is what a
-// user may do; everything else among the verbs is denied.
+// The roles that the project ships for an engine, for users with tokens of their own. Each row is
+// what a user may do; everything else among the verbs is denied.
 func TestAccEngineRights(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
@@ -108,7 +108,8 @@ func isAllowed(t *testing.T, config *rest.Config, namespace, resource, verb stri
 	return answer.Status.Allowed
 }
 
-// expectBundleWrites writes a Bundle without targets and deletes it, or must not.
+// expectBundleWrites writes a Bundle without targets and deletes it, or expects that the write is
+// denied.
 func expectBundleWrites(t *testing.T, config *rest.Config, name string, may bool) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)

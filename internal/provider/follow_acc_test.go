@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A chart that follows its constraint moves by plans that show it. It does not move back, and tags
-// that cannot be listed change nothing.
+// Plans show and apply the newer versions of a chart that follows its constraint. It never moves
+// back, and tags that cannot be listed change nothing.
 func TestAccChartFollowsItsConstraint(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -54,7 +54,7 @@ resource "fleet_bundle" "db" {
 	add("2.0.0")
 	w.expectEmptyPlan(t)
 
-	// The first refresh after the apply that says so looks for it.
+	// The first refresh after the apply that sets constraint finds the newer version.
 	configure("constraint", "~1")
 	w.apply(t)
 	expect("1.0.0")
@@ -78,7 +78,7 @@ resource "fleet_bundle" "db" {
 	w.apply(t)
 	expect("1.3.0")
 
-	// The tag is gone, and what it led to is not.
+	// The tag is deleted, and its content is not.
 	charts.DeleteManifest("acme/db", "1.3.0")
 	w.expectEmptyPlan(t)
 
@@ -90,7 +90,8 @@ resource "fleet_bundle" "db" {
 	s.expectNothing(t, 0)
 }
 
-// The same for charts that fleet.yaml files name: those with a constraint move, that with a version stays.
+// The same for charts that fleet.yaml files name: those with a constraint move, and the chart with
+// a version stays.
 func TestAccChartsOfFleetYAMLFollow(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -149,7 +150,7 @@ func TestAccChartsOfFleetYAMLFollow(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The versions of a chart say what is newer than what is deployed.
+// The versions of a chart show which are newer than the deployed one.
 func TestAccChartVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

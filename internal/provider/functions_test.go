@@ -101,7 +101,7 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("parse_fleet_yaml (-want +got), %v:\n%s", plainErr, diff)
 	}
-	// An integer is exact. Those in values are what charts get: floating point, as in Fleet.
+	// An integer is exact. Numbers in values are floating point, as charts get them in Fleet.
 	got, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("forceSyncGeneration: 9007199254740993\nhelm: {values: {large: 9007199254740993, small: 0.1}}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 	}
 }
 
-// number is one as Terraform reads it.
+// number is a number as Terraform reads it.
 func number(t *testing.T, text string) attr.Value {
 	t.Helper()
 	value, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)

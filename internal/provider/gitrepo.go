@@ -40,7 +40,7 @@ type gitRepoModel struct {
 	Bundles             types.Map    `tfsdk:"bundles"`
 	Contents            types.Map    `tfsdk:"contents"`
 
-	// hold keeps bundles that cannot be made as they are.
+	// hold is true if bundles that cannot be made stay as they are.
 	hold bool
 }
 
@@ -49,7 +49,7 @@ type bundlePathModel struct {
 	Options types.String `tfsdk:"options"`
 }
 
-// known says whether everything a plan needs is known.
+// known reports whether all values that a plan needs are known.
 func (m *gitRepoModel) known(ctx context.Context) bool {
 	return !framework.AnyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
 		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.HelmIgnore, m.ImageScans, m.ForceSyncGeneration)
@@ -63,7 +63,7 @@ func (m *gitRepoModel) git() source.GitSource {
 	}
 }
 
-// requestOf converts from values of Terraform. prior is what the state has.
+// requestOf converts from values of Terraform. prior is the model of the state.
 func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags *diag.Diagnostics) request {
 	r := request{name: m.Name.ValueString(), at: "repo", Request: source.Request{
 		Git: m.git(),
@@ -92,7 +92,7 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 	if m.hold {
 		r.HoldBroken = elementsOf(prior.Bundles)
 	}
-	// What another branch was made from may be gone with it.
+	// After a change of the branch, the commits of the prior bundles may no longer exist.
 	if prior.git() == m.git() {
 		r.Prior = r.Known
 	}
@@ -129,8 +129,8 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 	return paths
 }
 
-// settle makes everything known that a plan left open. What the plan knew stays as it was
-// planned. The commit that it returns is that of a branch that was followed.
+// settle sets the values that a plan left unknown. Known values stay as planned. The returned
+// commit is that of a followed branch.
 func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) lookedUp {
 	follows := m.Commit.IsUnknown()
 	bundles, settled := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)

@@ -48,8 +48,8 @@ func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 		"If versions of a chart cannot be listed, its version stays, and a warning says so.", stringvalidator.OneOf(followPinned, followConstraint))
 }
 
-// gitRepoResourceModel is that of the resource. The data source has no state in which a
-// bundle could be held.
+// gitRepoResourceModel is the model of the resource. The data source has no state with bundles that
+// could be held.
 type gitRepoResourceModel struct {
 	gitRepoModel
 
@@ -78,8 +78,8 @@ func (m *gitRepoResourceModel) follows(_ context.Context, diags *diag.Diagnostic
 	return of
 }
 
-// request holds no bundles for a create, which has none to hold: to leave one out could remove
-// what a replaced resource has made.
+// request holds no bundles for a create, because a create has no earlier bundles. A bundle that is
+// left out could cause the removal of what a replaced resource has made.
 func (m *gitRepoResourceModel) request(ctx context.Context, prior *gitRepoResourceModel, creates bool, diags *diag.Diagnostics) *request {
 	if !m.known(ctx) || m.OnError.IsUnknown() || m.FollowCharts.IsUnknown() {
 		return nil
@@ -111,7 +111,7 @@ func (m *gitRepoResourceModel) storedContents() (contents, bundles types.Map) {
 	return m.Contents, m.Bundles
 }
 
-// gitRepoAttributes are those of the resource and of the data source alike.
+// gitRepoAttributes are the attributes of both the resource and the data source.
 func gitRepoAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": framework.RequiredString("Name of the GitRepo. The names of its bundles begin with it.", stringvalidator.LengthAtLeast(1)),
@@ -189,7 +189,7 @@ func submodulesAttribute() schema.BoolAttribute {
 		"Default `true`; With `false` their folders are empty.")
 }
 
-// helmIgnoreAttribute is the switch that all who read files have.
+// helmIgnoreAttribute is the attribute of all resources that read files.
 func helmIgnoreAttribute() schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Optional: true,

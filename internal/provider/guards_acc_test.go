@@ -12,8 +12,8 @@ import (
 
 const off = `on = "no"`
 
-// A change that removes more than it may is an error while planning; a
-// destruction is not held back by that.
+// A change that removes more than allowed is an error while planning. This limit does not apply to
+// a destroy.
 func TestAccMaxRemovals(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -55,7 +55,7 @@ func TestAccDeletionProtection(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A rule that stops matching removes everything only when that is allowed.
+// If a rule stops matching, everything is removed, but only if this is allowed.
 func TestAccAllowEmpty(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -71,8 +71,8 @@ func TestAccAllowEmpty(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
-// A cluster leaves the provider together with its deployments: what needs no
-// stored secret to be reached is cleaned up in the same apply.
+// A cluster is removed from the provider together with its deployments. If it can be reached
+// without a stored secret, the same apply removes them from the cluster.
 func TestAccClusterEntryRemoved(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -86,7 +86,7 @@ func TestAccClusterEntryRemoved(t *testing.T) {
 	w.run(t, "apply", "-input=false", "tfplan")
 	s.expectNothing(t, 1)
 	w.expectEmptyPlan(t)
-	// The entry goes with the target.
+	// The entry is removed together with the target.
 	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	w.configure(t, s.provider("", ""))
@@ -95,7 +95,7 @@ func TestAccClusterEntryRemoved(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// What is reached by a token has to come back, or to be forgotten on purpose.
+// An entry with a token has to be added again, or the cluster has to be forgotten on purpose.
 func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -117,8 +117,7 @@ func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 	w.apply(t)
 	s.expectReleases(t, 1, "one")
 	w.expectEmptyPlan(t)
-	// The forgotten release still carries this target's mark, so the entry can come
-	// back.
+	// The forgotten release still has the labels of this target, so the entry can be added again.
 	w.configure(t, byToken(s.provider("", on)), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	w.run(t, "destroy", "-auto-approve")
@@ -126,8 +125,7 @@ func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// A cluster that is gone for good, and whose entry is gone as well, is forgotten
-// on purpose only.
+// A cluster no longer exists, and its entry is removed as well. It is forgotten only on purpose.
 func TestAccClusterGoneForGood(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A .helmignore counts by default and does not with helm_ignore = false, which is what Fleet does.
-// A state that was made without it sees one change, and no other in the next plan.
+// A .helmignore applies by default, and does not apply with helm_ignore = false, as in Fleet. For a
+// state that was made without it, one plan shows a change, and the next plan shows none.
 func TestAccHelmIgnore(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// role is a ClusterRole that the project ships, as users find it.
+// role returns a ClusterRole that the project ships, as users get it.
 func role(t *testing.T, name string) []rbacv1.PolicyRule {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("../../examples/rbac", name+".yaml"))
@@ -31,16 +31,16 @@ func role(t *testing.T, name string) []rbacv1.PolicyRule {
 	return shipped.Rules
 }
 
-// gate is a site whose clusters are reached past proxies that keep what is asked, by
-// an identity that can be changed: the token of each cluster is in a file.
+// gate is a site whose clusters are reached through proxies that record requests. The identity can
+// be changed: the token of each cluster is in a file.
 type gate struct {
 	*fixture
 	proxies []*faulttest.Proxy
-	// tokens is the folder with the files.
+	// tokens is the folder with the token files.
 	tokens string
 }
 
-// newGate takes clusters 0 to n-1.
+// newGate uses clusters 0 to n-1.
 func newGate(t *testing.T, n int) *gate {
 	t.Helper()
 	g := &gate{fixture: newFixture(t, testenv.Shared(t)), tokens: t.TempDir()}
@@ -50,7 +50,7 @@ func newGate(t *testing.T, n int) *gate {
 	return g
 }
 
-// become makes a user with exactly these rights the identity on all clusters.
+// become sets the identity on all clusters to a user with exactly these rights.
 func (g *gate) become(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for i := range g.proxies {
@@ -61,7 +61,7 @@ func (g *gate) become(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// user makes a user of the test on cluster i and answers its token.
+// user makes a user of the test on cluster i and returns its token.
 func (s *fixture) user(t *testing.T, i int, name string, rules []rbacv1.PolicyRule) string {
 	t.Helper()
 	name = s.namespace + "-" + name
@@ -94,14 +94,14 @@ func (g *gate) provider(extra string, labels ...string) string {
 	return "provider \"fleet\" {\n  owner = " + strconv.Quote(g.namespace) + "\n" + extra + "\n  clusters = {\n" + clusters.String() + "  }\n}\n"
 }
 
-// record keeps all requests to the clusters from now on.
+// record starts to record all requests to the clusters.
 func (g *gate) record() {
 	for _, proxy := range g.proxies {
 		proxy.Record()
 	}
 }
 
-// recorded are the requests to each cluster since then.
+// recorded returns the requests to each cluster since then.
 func (g *gate) recorded() [][]faulttest.Call {
 	calls := make([][]faulttest.Call, len(g.proxies))
 	for i, proxy := range g.proxies {

@@ -144,7 +144,7 @@ func TestAccImageScans(t *testing.T) {
 	w.apply(t)
 	o.expect(t, "1.2.0")
 
-	// Another policy is another tag, and the branch moves with it.
+	// The new policy finds another tag, and the same commit moves the branch.
 	o.commit(t, "{alphabetical: {order: desc}}")
 	w.apply(t)
 	o.expect(t, "2.0.0")

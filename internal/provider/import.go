@@ -12,9 +12,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-// ImportState takes up what carries the provider's owner and the name of the target on
-// the provider's clusters. It changes nothing there: the target goes on as the instance
-// that its releases know already.
+// ImportState imports the releases with the provider's owner and the name of the target from the
+// provider's clusters. It changes nothing there: the target continues as the instance that is
+// recorded on its releases.
 func (r *targetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	name, only, err := deploy.ParseImportID(req.ID)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	all, others := imported.Deployments()
 	diagnostics.Add(&resp.Diagnostics, report.Imported(name, all, others))
 	var state targetModel
-	// Only an object that is not null can be read, with null for everything else.
+	// State.Get needs an object that is not null. All attributes but the name are null in it.
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
 	resp.Diagnostics.Append(resp.State.Get(ctx, &state)...)
 	state.ID = types.StringValue(id)
@@ -54,7 +54,7 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// setDefaults is for a target of which nothing but its deployments is known.
+// setDefaults sets the defaults of a target of which only the deployments are known.
 func setDefaults(m *targetModel) {
 	m.Wait, m.DeploymentTimeout, m.MaxHistory = types.BoolValue(true), types.StringValue(defaultTimeout), types.Int64Value(defaultMaxHistory)
 	m.TakeOwnership, m.AllowEmpty, m.DeletionProtection = types.BoolValue(false), types.BoolValue(false), types.BoolValue(false)

@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A target that is in no state any more is imported by its name: nothing is deployed
-// anew, and what is not wanted any more shows as to be removed.
+// A target that is in no state any more is imported by its name. Nothing is deployed again, and
+// deployments that are not wanted any more show as to be removed.
 func TestAccImport(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -64,8 +64,9 @@ func TestAccImport(t *testing.T) {
 	}
 }
 
-// A target goes to another workspace: forgotten in one, imported in the other, which is
-// told. A second target of that name has left a release, which comes along.
+// A target moves to another workspace: it is removed from one state and imported into the other,
+// and the import reports this. A second target of that name has left a release, which is imported
+// as well.
 func TestAccImportFromAnotherWorkspace(t *testing.T) {
 	t.Parallel()
 	s, former, w := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
@@ -74,7 +75,7 @@ func TestAccImportFromAnotherWorkspace(t *testing.T) {
 	former.apply(t)
 	former.run(t, "state", "rm", "fleet_cluster_target.all")
 	former.configure(t, s.provider("", on), bundles, target("take_ownership = true", "fleet_bundle.one.bundles"))
-	former.apply(t) // Another instance takes up one of the two.
+	former.apply(t) // Another instance takes over one of the two.
 	former.run(t, "state", "rm", "fleet_cluster_target.all")
 	before := s.releases(t, 0)
 
@@ -98,7 +99,7 @@ func TestAccImportFromAnotherWorkspace(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// What cannot be seen is not imported without: half a target would lose the rest.
+// The import fails if a cluster cannot be read: a partial import would lose the other deployments.
 func TestAccImportWantsAllClusters(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -119,7 +120,7 @@ func TestAccImportWantsAllClusters(t *testing.T) {
 	w.configure(t, append(config, s.provider("", on, on))...)
 	w.fail(t, []string{"import", "fleet_cluster_target.all", "nobody"}, "There is no target nobody to import")
 	w.fail(t, []string{"import", "fleet_bundle.one", "one"}, "There is nothing to import for fleet_bundle one")
-	// Or from the clusters that answer.
+	// An import can also name the clusters that respond.
 	w.configure(t, append(config, away)...)
 	w.fail(t, []string{"import", "fleet_cluster_target.all", "all/a,"}, "all/a,", "prod/eu-1,eu-2")
 	w.fail(t, []string{"import", "fleet_cluster_target.all", "all/a,elsewhere"}, "elsewhere")

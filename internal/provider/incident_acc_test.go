@@ -17,10 +17,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// Each of these is an incident that users of Fleet have published.
+// Users of Fleet have published each of these incidents.
 
-// deleteRecords removes the records of all releases of the test, as somebody does who
-// cleans up Secrets, and leaves the objects.
+// deleteRecords deletes the records of all releases of the test and leaves the objects, like a user
+// who cleans up Secrets.
 func (s *fixture) deleteRecords(t *testing.T, i int) {
 	t.Helper()
 	err := s.client(t, i).CoreV1().Secrets(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
@@ -29,8 +29,7 @@ func (s *fixture) deleteRecords(t *testing.T, i int) {
 	}
 }
 
-// uids are the identities of the config maps and deployments of the test on the first
-// cluster.
+// uids returns the identities of the config maps and deployments of the test on the first cluster.
 func (s *fixture) uids(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -66,8 +65,8 @@ resource "fleet_bundle" %q {
 `, name, name, s.namespace, name, name, value)
 }
 
-// The record of a release is deleted: one apply restores it, values included, and the
-// objects are those that were there.
+// The record of a release is deleted: one apply restores it, values included, and the objects stay
+// the same.
 func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -90,8 +89,8 @@ func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The same cluster by another way (another file, another context name, its address),
-// at another address, or restarted: nothing is redeployed.
+// The same cluster by another connection (another file, another context name, its address), at
+// another address, or restarted: nothing is redeployed.
 func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)
@@ -138,9 +137,9 @@ func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 	}
 }
 
-// Releases were removed and their objects kept, as keepResources does. Another owner
-// takes them over under other names: nothing is missing, custom resources and their
-// definitions included.
+// Releases were removed and their objects kept, as with keepResources. Another owner takes the
+// objects over under other names: nothing is missing, custom resources and their definitions
+// included.
 func TestAccIncidentTakeOwnershipAfterKeepResourcesMissesNothing(t *testing.T) {
 	t.Parallel()
 	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
@@ -202,8 +201,8 @@ func TestAccIncidentTakeOwnershipAfterKeepResourcesMissesNothing(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A label of a cluster, or a group's selector, changes: deployments move in that
-// apply, and what is counted is right when it returns.
+// A label of a cluster, or a group's selector, changes: deployments move in that apply, and the
+// counts are right when it returns.
 func TestAccIncidentGroupOrLabelChangeMovesDeployments(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -256,7 +255,7 @@ func TestAccIncidentGroupOrLabelChangeMovesDeployments(t *testing.T) {
 	}
 }
 
-// A move fails and is taken back: what it left goes, and what was there before stays.
+// A move fails and is undone: the releases that it left are removed, and the former ones stay.
 func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -284,7 +283,7 @@ func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// An error names the cluster it is about once, and its cause does not name it again.
+// An error names its cluster once, and its cause does not name the cluster again.
 func TestAccIncidentErrorsNameTheClusterOnce(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)

@@ -14,9 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// Ctrl-C while a deployment waits for a pod that never gets ready, with two hours
-// to wait: nothing new begins, what runs is given up soon, and what is there stands
-// in the state.
+// Ctrl-C while a deployment waits for a pod that never gets ready, with two hours to wait: nothing
+// new begins, running operations stop soon, and the existing objects are in the state.
 func TestAccInterrupt(t *testing.T) {
 	t.Parallel()
 	o := newFaultSuite(t, 3)
@@ -31,7 +30,7 @@ func TestAccInterrupt(t *testing.T) {
 	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
 		if to(http.MethodGet, "deployments")(request) && strings.Contains(request.URL.Path, "/namespaces/") {
 			once.Do(func() {
-				// All that can be done without the pod is done first.
+				// Everything that does not depend on the pod is done first.
 				eventually(t, "all other releases are deployed", func(context.Context) (bool, error) {
 					ready := 0
 					for i := range o.proxies {
@@ -66,7 +65,7 @@ func TestAccInterrupt(t *testing.T) {
 	if o.state.expire() {
 		t.Error("the state is still locked")
 	}
-	// The diagnostics say what became of each deployment, and what is next.
+	// The diagnostics report the result of each deployment and the next step.
 	for _, want := range []string{"Target all: the apply was interrupted", "Finished (", "Started and not finished (", "b/b0", "Next: Apply again. The next apply keeps what is finished."} {
 		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(output, "│", " ")), " "), want) {
 			t.Errorf("the output does not have %q:\n%s", want, output)
@@ -77,7 +76,7 @@ func TestAccInterrupt(t *testing.T) {
 		t.Errorf("saved states: %v", states)
 	}
 	for key, state := range states {
-		// The hook of b1 is a pod as well, so it cannot come to its end on b.
+		// The hook of b1 is a pod as well, so the hook cannot finish on b.
 		if state != "Ready" && key != "b/b0" && key != "b/b1" {
 			t.Errorf("%s is %s", key, state)
 		}

@@ -8,9 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A chart that renders something else each time is planned honestly: the plan
-// names what makes it so and leaves its objects open, and Terraform never finds a
-// plan that was not kept.
+// A chart renders something else each time. The plan names the cause and leaves its objects
+// unknown, so Terraform never reports that an apply differs from its plan.
 func TestAccIrreproducibleChart(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

@@ -10,12 +10,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// moment is when a process is killed: at the first request that it is about.
+// moment is when a process is killed: at the first request that matches.
 type moment struct {
 	name string
 	is   func(request *http.Request) bool
-	// answered says that the API server carries the request out before the process
-	// dies.
+	// answered is true if the API server carries the request out before the process is killed.
 	answered bool
 }
 
@@ -45,8 +44,8 @@ func moments(write string) []moment {
 	}
 }
 
-// momentsFor are the moments at which each change tests that a process dies. The provider ends when
-// Terraform does, so what it leaves is the same, and make soak alone kills Terraform at all of them.
+// momentsFor returns the moments at which each change tests a kill. The provider ends when
+// Terraform ends, so both kills leave the same. Only make soak kills Terraform at all moments.
 func momentsFor(who victim, all []moment) []moment {
 	if who == theProvider || testenv.Soaking() {
 		return all
@@ -58,9 +57,9 @@ func momentsFor(who victim, all []moment) []moment {
 	return some
 }
 
-// killedBundles is the number of bundles while processes are killed. Seven on three clusters are more
-// than the provider deploys at a time, so some releases are done, some are being made, and some have
-// not begun.
+// killedBundles returns the number of bundles while processes are killed. Seven on three clusters
+// are more than the provider deploys at a time. So some releases are done, some are being made, and
+// some have not begun.
 func killedBundles() int {
 	if testenv.Soaking() {
 		return 10
@@ -68,8 +67,8 @@ func killedBundles() int {
 	return 7
 }
 
-// killAt sets rules by which a process dies at a moment. The answer says whether
-// it did.
+// killAt sets rules that kill a process at a moment. The returned function reports whether the
+// process was killed.
 func (o *faultSuite) killAt(t *testing.T, who victim, at moment) func() bool {
 	t.Helper()
 	var (
@@ -99,7 +98,7 @@ func (o *faultSuite) killAt(t *testing.T, who victim, at moment) func() bool {
 	}
 }
 
-// interrupted applies and is killed; then the lease on the state ends.
+// interrupted runs an apply that is killed; then the lease on the state ends.
 func (o *faultSuite) interrupted(t *testing.T, who victim, at moment, args ...string) []view {
 	t.Helper()
 	killed := o.killAt(t, who, at)
@@ -115,7 +114,7 @@ func (o *faultSuite) interrupted(t *testing.T, who victim, at moment, args ...st
 
 var applying = []string{"apply", "-auto-approve", "-input=false"} //nolint:gochecknoglobals // arguments of a command
 
-// A process that is killed during the first apply costs nothing but time.
+// A process that is killed during the first apply only costs time.
 func TestAccKillDuringInstall(t *testing.T) {
 	t.Parallel()
 	for _, who := range []victim{theProvider, theCLI} {
@@ -132,7 +131,7 @@ func TestAccKillDuringInstall(t *testing.T) {
 	}
 }
 
-// The same with releases that are there: one fleet takes all blows in a row.
+// The same with existing releases: all kills hit one fleet, one after the other.
 func TestAccKillDuringUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, who := range []victim{theProvider, theCLI} {
@@ -153,7 +152,7 @@ func TestAccKillDuringUpgrade(t *testing.T) {
 	}
 }
 
-// The same while a cluster is taken out, and at the end while all is destroyed.
+// The same while a cluster is removed, and at the end while all deployments are destroyed.
 func TestAccKillDuringUninstall(t *testing.T) {
 	t.Parallel()
 	moments := []moment{
@@ -188,8 +187,8 @@ func TestAccKillDuringUninstall(t *testing.T) {
 	}
 }
 
-// Terraform is killed while it sends the state, which is lost with all that the
-// run has done, or before it learns that the state was stored.
+// Terraform is killed while it sends the state, so all changes of the run are lost. Or it is killed
+// before it gets the response that the state was stored.
 func TestAccKillWhileStateIsWritten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(o *faultSuite, strike func()){

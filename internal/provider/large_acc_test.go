@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// Of a large fleet a plan shows what changes and nothing else, and a state is small.
+// The plan of a large fleet shows what changes and nothing else, and its state is small.
 func TestAccLargeFleet(t *testing.T) {
 	t.Parallel()
 	clusters, bundles := 10, 8
@@ -81,8 +81,7 @@ resource "fleet_bundle" "apps" {
 `, bundles, clusters, s.namespace, seventh, everywhere)
 }
 
-// stored is what the state holds of the only target, without the white space of the
-// file.
+// stored returns the only target in the state, without the white space of the file.
 func (w *workspace) stored(t *testing.T) (instance struct {
 	Attributes map[string]json.RawMessage `json:"attributes"`
 	Private    string                     `json:"private"`
@@ -119,9 +118,9 @@ func (w *workspace) stored(t *testing.T) (instance struct {
 	return instance
 }
 
-// One value that changes on fifty clusters is two lines for each of them. What changes in the
-// objects is shown once for clusters with equal changes, in some ten lines; here the namespaces
-// differ, because fifty entries are three clusters.
+// One value that changes on fifty clusters is two lines for each of them. Changes in objects are
+// shown once for clusters with equal changes, in about ten lines. Here the namespaces differ,
+// because fifty entries are three clusters.
 func TestAccPlanOfFiftyClusters(t *testing.T) {
 	t.Parallel()
 	const clusters = 50

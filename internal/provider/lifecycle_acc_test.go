@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A release that gets another name or namespace moves: the new one is there
-// before the old one goes, and objects that both hold stay.
+// A release that gets another name or namespace moves: the new release is installed before the old
+// one is removed, and objects in both stay.
 func TestAccReleaseMoves(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -66,7 +66,7 @@ func TestAccTargetIsRenamed(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A replacement on request adopts what is there.
+// A replacement on request adopts the existing releases.
 func TestAccReplaceAdopts(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -82,7 +82,7 @@ func TestAccReplaceAdopts(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A release of somebody else is an error, and is taken over only on request.
+// A release of another owner is an error, and is taken over only on request.
 func TestAccForeignRelease(t *testing.T) {
 	t.Parallel()
 	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
@@ -103,7 +103,7 @@ func TestAccForeignRelease(t *testing.T) {
 	second.apply(t)
 	second.expectEmptyPlan(t)
 
-	// The first owner sees that it lost the release, and removes nothing.
+	// The first owner detects that it lost the release, and removes nothing.
 	first.run(t, "destroy", "-auto-approve")
 	s.expectReleases(t, 0, "one")
 	second.run(t, "destroy", "-auto-approve")

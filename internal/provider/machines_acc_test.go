@@ -23,8 +23,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// machineFixture are what machines have in common: the programs, the state and the address
-// of a token, at which each run finds another one.
+// machineFixture is the common part of the machines: the programs, the state, and the path of a
+// token. Each run finds another token there.
 type machineFixture struct {
 	*gate
 	root  string
@@ -32,7 +32,7 @@ type machineFixture struct {
 	cli   string
 }
 
-// newMachineFixture needs root: machines are told apart by their users.
+// newMachineFixture needs root: each machine is a separate user.
 func newMachineFixture(t *testing.T) *machineFixture {
 	t.Helper()
 	testenv.Require(t)
@@ -67,7 +67,7 @@ func newMachineFixture(t *testing.T) *machineFixture {
 	return p
 }
 
-// folder makes a folder that everybody may read and one may write.
+// folder makes a folder that all users may read and one may write.
 func (p *machineFixture) folder(t *testing.T, path string, owner int) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -88,7 +88,7 @@ func (p *machineFixture) put(t *testing.T, path, content string) {
 	}
 }
 
-// share puts a program where everybody may run it, as a link if that will do.
+// share puts a program where all users may run it, as a link if that is enough.
 func (p *machineFixture) share(t *testing.T, from, to string) {
 	t.Helper()
 	for dir := filepath.Dir(to); dir != p.root; dir = filepath.Dir(dir) {
@@ -107,19 +107,19 @@ func (p *machineFixture) share(t *testing.T, from, to string) {
 	}
 }
 
-// machine is a user with folders of its own, and with nothing else: no HOME, no
-// program on the PATH and nothing to write to but TMPDIR, a folder for the cache and
-// one for what Terraform is asked to put out.
+// machine is a user with folders of its own, and with nothing else: no HOME, no program on the
+// PATH, and no folder to write to except TMPDIR, one for the cache and one for the output of
+// Terraform.
 type machine struct {
 	*workspace
 	root string
 	uid  int
 }
 
-// machine makes one that plans or applies this configuration with a role.
+// machine makes a machine that plans or applies this configuration with a role.
 func (p *machineFixture) machine(t *testing.T, name, configuration string) *machine {
 	t.Helper()
-	m := &machine{root: filepath.Join(p.root, name), uid: 100_000 + rand.IntN(1_000_000_000)} //nolint:gosec // a number that nobody has
+	m := &machine{root: filepath.Join(p.root, name), uid: 100_000 + rand.IntN(1_000_000_000)} //nolint:gosec // a number that no user has
 	p.folder(t, m.root, 0)
 	for _, folder := range []string{"work", "tmp", "cache", "out"} {
 		p.folder(t, filepath.Join(m.root, folder), m.uid)
@@ -133,7 +133,7 @@ func (p *machineFixture) machine(t *testing.T, name, configuration string) *mach
 			"TF_HTTP_ADDRESS=" + p.state.URL, "TF_HTTP_LOCK_ADDRESS=" + p.state.URL, "TF_HTTP_UNLOCK_ADDRESS=" + p.state.URL,
 			"TFC_RUN_ID=run-" + name, "TFC_WORKSPACE_NAME=prod", "TFC_WORKSPACE_SLUG=" + p.namespace + "/prod",
 			"TFC_CONFIGURATION_VERSION_GIT_COMMIT_SHA=77aa77aa",
-			// As HCP Terraform hands over tokens: it says where they are.
+			// HCP Terraform also passes tokens by the paths of their files.
 			fmt.Sprintf(`TF_VAR_tfc_kubernetes_dynamic_credentials={default={token_path=""},aliases={a={token_path=%q}}}`, p.token()),
 		},
 	}
@@ -145,7 +145,7 @@ func (p *machineFixture) machine(t *testing.T, name, configuration string) *mach
 
 func (p *machineFixture) token() string { return filepath.Join(p.tokens, "0") }
 
-// seal takes the right to write in the working folder from the machine's user.
+// seal removes the right of the machine's user to write in the working folder.
 func (m *machine) seal(t *testing.T) {
 	t.Helper()
 	root, err := os.OpenRoot(m.dir)
@@ -167,8 +167,8 @@ func (m *machine) seal(t *testing.T) {
 	}
 }
 
-// works runs a command by a role that the project ships and wants nothing written but
-// where that is allowed.
+// works runs a command by a role that the project ships. It wants no file to be written outside of
+// the allowed folders.
 func (p *machineFixture) works(t *testing.T, m *machine, as string, args ...string) {
 	t.Helper()
 	p.become(t, as, role(t, as))
@@ -181,7 +181,7 @@ func (p *machineFixture) works(t *testing.T, m *machine, as string, args ...stri
 		t.Errorf("%s %s has written where it must not (-before +after):\n%s", filepath.Base(m.root), args[0], diff)
 	}
 	for _, left := range entries(t, filepath.Join(m.root, "tmp")) {
-		// What a plan knows of several targets, for the apply on the same machine.
+		// This is what a plan records of several targets, for the apply on the same machine.
 		if !strings.HasPrefix(left, "terraform-provider-fleet-") || !strings.HasSuffix(left, ".json") {
 			t.Errorf("%s is left in TMPDIR", left)
 		}
@@ -191,7 +191,7 @@ func (p *machineFixture) works(t *testing.T, m *machine, as string, args ...stri
 	}
 }
 
-// listing is everything of the premises but the folders that this machine may write
+// listing lists all files of the fixture except those in the folders that this machine may write
 // to.
 func (p *machineFixture) listing(t *testing.T, m *machine) map[string]string {
 	t.Helper()
@@ -229,7 +229,7 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
-// expectNothingOf wants no file of a user below dir, but for one folder.
+// expectNothingOf wants no file of a user below dir, except in one folder.
 func expectNothingOf(t *testing.T, uid int, dir, but string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -253,7 +253,7 @@ func expectNothingOf(t *testing.T, uid int, dir, but string) {
 	}
 }
 
-// hand copies a saved plan and the configuration that it is for to another machine.
+// hand copies a saved plan and its configuration to another machine.
 func (p *machineFixture) hand(t *testing.T, from *machine, name string) *machine {
 	t.Helper()
 	to := p.machine(t, name, read(t, filepath.Join(from.dir, "main.tf")))
@@ -261,7 +261,8 @@ func (p *machineFixture) hand(t *testing.T, from *machine, name string) *machine
 	return to
 }
 
-// story is what a release's newest record says of where it came from.
+// story returns the description in a release's newest record, which contains the origin of the
+// release.
 func (s *fixture) story(t *testing.T, i int, name string) string {
 	t.Helper()
 	revision := s.releases(t, i)[name].revision
@@ -280,14 +281,14 @@ func (s *fixture) story(t *testing.T, i int, name string) string {
 	return content.Info.Description
 }
 
-// A plan is made on one machine and applied on another, by other users with other
-// rights, who have nothing but a temporary folder: what was planned is what runs,
-// although branch and charts have moved on.
+// A plan is made on one machine and applied on another, by different users with different rights,
+// who have only a temporary folder. The apply does what was planned, although branch and charts
+// have changed.
 func TestAccTwoMachines(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		kind, cache string
-		// installed says that something is deployed before.
+		// installed is true if a release is deployed before.
 		installed bool
 	}{
 		"created, pinned by the data source":           {kind: "data", cache: "  cache_dir = \"../cache\"\n"},
@@ -336,10 +337,10 @@ func TestAccTwoMachines(t *testing.T) {
 			applier := p.hand(t, planner, "c")
 			p.works(t, applier, "apply", "apply", "-input=false", "../out/tfplan")
 
-			// A constraint is resolved once, when it is first seen.
+			// A constraint is resolved once, when it is first read.
 			want := map[string]string{"one": word, "web": "1.0.0 " + word}
 			if test.kind == "data" && test.installed {
-				want["web"] = "1.0.1 " + word // A data source has no memory.
+				want["web"] = "1.0.1 " + word // A data source stores no version.
 			}
 			got := map[string]string{}
 			for name := range want {

@@ -24,8 +24,8 @@ type peaks struct {
 	most int64
 }
 
-// watch looks at the processes of the provider until done is called, which answers
-// the most memory that one of them had.
+// watch reads the memory of the processes of the provider until done is called. done returns the
+// most memory that one of them had.
 func (p *peaks) watch(t *testing.T, o *faultSuite) (done func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,8 +126,8 @@ func TestSoakMemory(t *testing.T) {
 	}
 }
 
-// manyCharts is a repository with charts of the size that charts have: some objects,
-// many values, and words that nobody renders.
+// manyCharts is a repository with charts of a typical size: some objects, many values, and texts
+// that no template renders.
 func manyCharts(n int, entries []entry, namespace, value string) map[string]string {
 	files := map[string]string{}
 	var places strings.Builder // Several entries are one cluster.

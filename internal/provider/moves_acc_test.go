@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// movingBundle is a bundle of config maps, after another one if that is given.
+// movingBundle is a bundle of config maps. It depends on another bundle if one is given.
 func (s *fixture) movingBundle(name, after string, broken bool, names ...string) string {
 	var manifest strings.Builder
 	for _, object := range names {
@@ -37,15 +37,15 @@ func (s *fixture) configMapOwner(t *testing.T, name string) (uid, release string
 	return string(found.UID), found.Annotations["meta.helm.sh/release-name"]
 }
 
-// An object that moves from one bundle of a target to another stays on its cluster. The one
-// release takes it over, and the other one leaves it, in one apply and in any order. If the
+// An object that moves from one bundle of a target to another stays on its cluster. In one apply
+// and in any order, the gaining release takes it over and the losing release leaves it. If the
 // gaining deployment fails, the object stays, and the next apply moves it.
 func TestAccObjectsMoveBetweenBundles(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	type bundles struct{ losing, gaining string } // "" for none
 	tests := map[string]struct {
-		// isNew says that there is no gaining bundle before.
+		// isNew is true if there is no gaining bundle before.
 		isNew bool
 		after func(s *fixture, broken bool) bundles
 	}{

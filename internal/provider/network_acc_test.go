@@ -12,16 +12,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// An apply over a bad network comes to the same end as over a good one, or says
-// what is wrong and leaves the rest to the next one. Nothing is lost.
+// An apply over a bad network has the same result as over a good one. Otherwise it reports the
+// error and leaves the rest to the next apply. Nothing is lost.
 func TestAccBadNetwork(t *testing.T) {
 	t.Parallel()
 	outage := 5 * time.Second
 	if testenv.Soaking() {
 		outage = 30 * time.Second
 	}
-	// For a number of writes and reads each server answers with a code, in the
-	// middle of what it is asked.
+	// For a number of requests in the middle of the apply, each server responds with an error code.
 	burst := func(code int) func(t *testing.T, o *faultSuite) {
 		return func(_ *testing.T, o *faultSuite) {
 			for _, proxy := range o.proxies {
@@ -66,7 +65,7 @@ func TestAccBadNetwork(t *testing.T) {
 			})
 		}},
 	}
-	// A slow line is like one with latency, and a server that is busy like one that fails.
+	// A slow line behaves like one with latency, and a busy server like one that fails.
 	long := []string{"300 kB a second", "a burst of 429"}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// failing is a repository with a chart and, depending on it, manifests. Both have the value
-// of the version. The chart cannot be rendered for the cluster with the given name, and the
-// values of the manifests' namespace labels not for the one named second.
+// failing is a repository with a chart and with manifests that depend on the chart. The config maps
+// of both contain version. The chart cannot be rendered for the cluster with the name template, and
+// its values cannot be rendered for the cluster with the name values.
 func (s *fixture) failing(t *testing.T, w *workspace, version, template, values string) string {
 	t.Helper()
 	w.write(t, "repo/app/fleet.yaml", "defaultNamespace: "+s.namespace+"\nname: app\nhelm:\n  releaseName: app\n  values:\n    cluster: ${ .ClusterName }\n"+
@@ -29,8 +29,8 @@ func (s *fixture) failing(t *testing.T, w *workspace, version, template, values 
 	return fmt.Sprintf("resource \"fleet_gitrepo\" \"all\" {\n  name = \"all\"\n  directory = %q\n}\n", filepath.Join(w.dir, "repo"))
 }
 
-// One template that fails for one cluster is held there, and what depends on it. All else is
-// deployed, and the plan after that shows the same warning and no change.
+// If a template fails for one cluster, its deployment is held there, and so is what depends on it.
+// Everything else is deployed, and the next plan shows the same warning and no change.
 func TestAccOnErrorHolds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -62,14 +62,14 @@ func TestAccOnErrorHolds(t *testing.T) {
 	configure("stop", "1", "b", "c")
 	w.fail(t, []string{"plan", "-input=false"}, "cannot plan c/app", "no value here", "No deployment of this target was started")
 
-	// Deployments that are not there yet are not begun.
+	// Deployments that do not exist yet are not begun.
 	configure("hold", "1", "b", "c")
 	said := w.run(t, "apply", "-input=false", "-auto-approve")
 	expectSays(t, said, "Target all: deployments are held", "b/app: ", "no template here", "c/app: ", "no value here", "b/after, c/after: it depends on bundle app")
 	expect(map[string]string{"a/app": "1", "a/after": "1"})
 	expectSays(t, w.expectEmptyPlan(t), "Target all: deployments are held", "no template here", "no value here")
 
-	// Those that are there stay as they are.
+	// Existing deployments stay as they are.
 	configure("hold", "2", "", "")
 	w.apply(t)
 	expect(map[string]string{"a/app": "2", "a/after": "2", "b/app": "2", "b/after": "2", "c/app": "2", "c/after": "2"})
@@ -78,7 +78,7 @@ func TestAccOnErrorHolds(t *testing.T) {
 	expect(map[string]string{"a/app": "3", "a/after": "3", "b/app": "2", "b/after": "2", "c/app": "2", "c/after": "2"})
 	expectSays(t, w.expectEmptyPlan(t), "Target all: deployments are held", "no template here", "no value here")
 
-	// A replacement leaves them, too.
+	// A replacement does not change them either.
 	w.run(t, "apply", "-input=false", "-auto-approve", "-replace=fleet_cluster_target.all")
 	expect(map[string]string{"a/app": "3", "a/after": "3", "b/app": "2", "b/after": "2", "c/app": "2", "c/after": "2"})
 	w.run(t, "apply", "-input=false", "-auto-approve", "-refresh-only")
@@ -92,7 +92,7 @@ func TestAccOnErrorHolds(t *testing.T) {
 	expect(map[string]string{})
 }
 
-// A rollout strategy counts a deployment that is held as unavailable.
+// A rollout strategy counts a held deployment as unavailable.
 func TestAccOnErrorHoldsARollout(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -117,8 +117,8 @@ func TestAccOnErrorHoldsARollout(t *testing.T) {
 	}
 }
 
-// A fleet.yaml that is wrong costs its bundle and no other: what was made of it before stays
-// on the clusters, from git and from a folder, until it is right or its folder is removed.
+// An error in a fleet.yaml affects only its bundle. The last content of that bundle stays on the
+// clusters, from git and from a folder, until the error is fixed or the folder is removed.
 func TestAccOnErrorHoldsABundle(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -176,7 +176,8 @@ func TestAccOnErrorHoldsABundle(t *testing.T) {
 			}
 			expectSays(t, w.expectEmptyPlan(t), "GitRepo all: bundles are held", "one/fleet.yaml")
 
-			// While one folder cannot be read, no bundle is removed: it could be that one.
+			// While one folder cannot be read, no bundle is removed: the bundle could be from that
+			// folder.
 			delete(wrong, "two/fleet.yaml")
 			delete(wrong, "two/cm.yaml")
 			publish(wrong)

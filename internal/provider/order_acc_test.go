@@ -18,12 +18,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// with adds options to a bundle made by site.bundle and its kin.
+// with adds options to a bundle made by site.bundle or a similar function.
 func with(bundle, options string) string {
 	return strings.Replace(bundle, "files =", options+"\n  files =", 1)
 }
 
-// widgets is a custom resource definition with a group of the test's own.
+// widgets is a custom resource definition with an API group of its own.
 func (s *fixture) widgets() string {
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets." + s.namespace + ".example.com}\nspec:\n" +
 		"  group: " + s.namespace + ".example.com\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets}\n" +
@@ -47,8 +47,8 @@ func crdResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// A definition, a workload, what is made of the definition, and what comes last are
-// bundles of their own. Each is there before the next is begun, and goes before it.
+// A definition, a workload, an object of the definition, and a last object are bundles of their
+// own. Each bundle is ready before its dependents begin, and is removed after them.
 func TestAccDependsOn(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -76,7 +76,7 @@ func TestAccDependsOn(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	// The finalizers hold up the removal in the middle.
+	// The finalizers stop the removal in the middle.
 	destroyed := make(chan error, 1)
 	go func() {
 		output, err := w.try(t, "destroy", "-auto-approve")
@@ -112,8 +112,7 @@ func TestAccDependsOn(t *testing.T) {
 	}
 }
 
-// expectAfter wants the custom resource to have been made when the workload was ready,
-// to the second.
+// expectAfter wants the custom resource to be created after the workload was ready, to the second.
 func (s *fixture) expectAfter(t *testing.T, i int) {
 	t.Helper()
 	workload, err := s.client(t, i).AppsV1().Deployments(s.namespace).Get(t.Context(), "controller", metav1.GetOptions{})
@@ -135,8 +134,8 @@ func (s *fixture) expectAfter(t *testing.T, i int) {
 	t.Errorf("cluster %d: the dependency is not available", i)
 }
 
-// What a bundle depends on fails on one cluster: there, and only there, what comes
-// after is held; the next apply goes on.
+// A bundle fails on one cluster: only there, the bundles that depend on it are held. The next apply
+// continues.
 func TestAccDependencyFails(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -157,8 +156,8 @@ func TestAccDependencyFails(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// The dependency is deployed without waiting, and yet what depends on it comes after
-// it is ready.
+// The dependency is deployed without waiting, and yet its dependents are deployed after it is
+// ready.
 func TestAccDependencyWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -195,8 +194,8 @@ func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// Whether another target has deployed a bundle is asked of clusters, so it fails no plan:
-// that of the apply could fail differently. The apply fails what depends on it, alone.
+// Only clusters show whether another target has deployed a bundle. So a missing bundle fails no
+// plan: the plan of the apply could fail differently. The apply fails only what depends on it.
 func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -213,7 +212,7 @@ func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A bundle depends on one that another target brings, in the same apply and later.
+// A bundle depends on a bundle of another target, in the same apply and later.
 func TestAccDependsOnAnotherTarget(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -235,8 +234,8 @@ func TestAccDependsOnAnotherTarget(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The canary fails while it is upgraded: the rest keeps what it has, the error says
-// so, and the next apply goes on.
+// The canary fails while it is upgraded: the other clusters keep their release, the error reports
+// this, and the next apply continues.
 func TestAccCanaryFails(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -283,8 +282,8 @@ func TestAccCanaryFails(t *testing.T) {
 	}
 }
 
-// The canary fails when all of it is new: nothing else is installed, Terraform taints
-// the target, and the next apply goes on.
+// The canary fails when everything is new: nothing else is installed, Terraform taints the target,
+// and the next apply continues.
 func TestAccCanaryFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -311,7 +310,7 @@ func TestAccCanaryFailsAtFirst(t *testing.T) {
 	}
 }
 
-// Clusters in no partition never get the bundle, and the plan says so.
+// Clusters in no partition never get the bundle, and the plan reports it.
 func TestAccClustersInNoPartition(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -328,8 +327,8 @@ func TestAccClustersInNoPartition(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// What is paused is planned as held: it keeps what it has, nothing of it is begun, and
-// it goes on when the pause ends.
+// A paused bundle is planned as held: it keeps its release, no change of it begins, and it
+// continues when the pause ends.
 func TestAccPaused(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -352,7 +351,7 @@ func TestAccPaused(t *testing.T) {
 		t.Errorf("the plan does not say what is held:\n%s", output)
 	}
 
-	// A change of what is there is held, too.
+	// A change of an existing deployment is held, too.
 	w.configure(t, paused(s.provider("", on, on)), with(s.bundle("one", "y"), "paused = true"), with(s.bundle("two", "x"), "paused = true"), of)
 	if output := unwrapped(w.run(t, "apply", "-auto-approve", "-input=false")); !strings.Contains(output, "- a/one, a/two, b/one, b/two: ") {
 		t.Errorf("the plan does not say what is held:\n%s", output)
@@ -372,8 +371,8 @@ func TestAccPaused(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// A cluster is down while a rollout goes over it: it counts as unavailable, and when it
-// is back the next apply goes on.
+// A cluster is down during a rollout: it counts as unavailable, and when it is back the next apply
+// continues.
 func TestAccRolloutWithAClusterDown(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)

@@ -18,8 +18,8 @@ func targetOf(name, label, extra string, bundles ...string) string {
 		name, name, strings.Join(bundles, ", "), label, extra)
 }
 
-// Two workspaces use the same owner and target name. The second is refused, and what
-// the first has stays as it is.
+// Two workspaces use the same owner and target name. The second is refused, and the releases of the
+// first stay as they are.
 func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	t.Parallel()
 	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
@@ -46,8 +46,8 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The state is lost after an apply. A create stops and names the import that takes up what
-// is there; what is not wanted any more is removed then.
+// The state is lost after an apply. A create stops and names the import that takes over the
+// existing releases. Releases that are not wanted any more are removed then.
 func TestAccLostStateIsImported(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -80,7 +80,7 @@ func TestAccLostStateIsImported(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// moves are ways for a release to get from one target to another in one apply.
+// moves are ways to move a release from one target to another in one apply.
 func moves(s *fixture, loser, gainer, key string) map[string][2][]string {
 	const first, both = "fleet_bundle.one.bundles", "fleet_bundle.one.bundles, fleet_bundle.two.bundles"
 	loser, gainer = loser+"\n"+key, gainer+"\n"+key
@@ -100,8 +100,8 @@ func moves(s *fixture, loser, gainer, key string) map[string][2][]string {
 	}
 }
 
-// A release moves from one target to another with the same adoption key, which is applied
-// first. It keeps its revision and its objects.
+// A release moves from one target to another with the same adoption key, which is applied first.
+// The release keeps its revision and its objects.
 func TestAccReleaseMovesWithTheAdoptionKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -126,7 +126,7 @@ func TestAccReleaseMovesWithTheAdoptionKey(t *testing.T) {
 	}
 }
 
-// Without a key it is uninstalled and installed again, in one apply, and the plan says so.
+// Without a key it is uninstalled and installed again, in one apply, and the plan reports it.
 func TestAccReleaseMovesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -157,7 +157,7 @@ func TestAccReleaseMovesWithoutAKey(t *testing.T) {
 	}
 }
 
-// Two targets want one release: nothing is begun.
+// Two targets want one release: the plan is an error.
 func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -177,8 +177,8 @@ func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// What a killed apply has made and could not save is found by the next refresh, and
-// the plan says what becomes of it.
+// A killed apply has made a release and could not save it. The next refresh finds the release, and
+// the plan reports what happens to it.
 func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -200,7 +200,7 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	// Without being wanted it is reported in every plan, and stays.
+	// A release that is not wanted is reported in every plan, and stays.
 	w.write(t, "terraform.tfstate", string(state))
 	w.configure(t, s.provider("", on), one, two, target("", "fleet_bundle.one.bundles"))
 	for _, args := range [][]string{{"plan", "-input=false"}, {"apply", "-auto-approve", "-input=false"}, {"plan", "-destroy", "-input=false"}} {
@@ -212,7 +212,7 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 		}
 	}
 	s.expectReleases(t, 0, "one", "two")
-	// One of the ways out: the bundle is deployed once more.
+	// One solution is to deploy the bundle again.
 	w.configure(t, s.provider("", on), one, two, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	w.apply(t)
 	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
@@ -222,8 +222,8 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The bundles of a replacement are not known while planning. What it does not want is
-// removed all the same, in that apply.
+// The bundles of a replacement are not known while planning. The same apply still removes the
+// releases that it does not want.
 func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -250,8 +250,8 @@ func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
 }
 
 // A target is replaced, after its state has moved to another place. In the usual order the
-// replacement goes on with what is deployed. With create_before_destroy it cannot be told
-// from a second state: it stops before its first write, until it may take over.
+// replacement continues with the existing releases. With create_before_destroy it cannot be
+// distinguished from a second state: it stops before its first write, until it may take over.
 func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -273,7 +273,7 @@ func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 			w.configure(t, config("")...)
 			w.run(t, "taint", "fleet_cluster_target.all")
 			if lifecycle != "" {
-				for range 2 { // Trying again makes it no worse.
+				for range 2 { // A second try changes no more.
 					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "already exist")
 				}
 				w.configure(t, config("take_ownership = true\n")...)

@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// sourceFixture is everything that a bundle "one" can be made from. Its config map says
-// which content it is.
+// sourceFixture is everything that a bundle "one" can be made from. Its config map shows which
+// content it has.
 type sourceFixture struct {
 	*gate
 	git    *gittest.Server
@@ -27,7 +27,7 @@ func (o *sourceFixture) chart(version, content string) charttest.Chart {
 	return charttest.Chart{Name: "one", Version: version, Files: map[string]string{"templates/cm.yaml": configMap("one", content+"{{ .Values.more }}"), "values.yaml": "more: \"\"\n"}}
 }
 
-// commit makes files all of a repository.
+// commit makes files the whole content of a repository.
 func (o *sourceFixture) commit(t *testing.T, repo string, files map[string]string) string {
 	t.Helper()
 	commit, err := o.git.Commit(t.Context(), repo, "main", "Change", files)
@@ -37,7 +37,7 @@ func (o *sourceFixture) commit(t *testing.T, repo string, files map[string]strin
 	return commit
 }
 
-// forcePush makes files all of a repository and leaves no commit of before.
+// forcePush makes files the whole content of a repository and leaves no earlier commit.
 func (o *sourceFixture) forcePush(t *testing.T, repo string, files map[string]string) {
 	t.Helper()
 	o.run(t, repo, "update-ref", "-d", "refs/heads/main")
@@ -89,20 +89,19 @@ func (o *sourceFixture) keepIn(t *testing.T, content string) {
 	}
 }
 
-// What was planned is what an apply fetches, or there is an error that says what was
-// planned and what there is now, and no cluster is touched: not for other bundles of
-// the target either.
+// An apply fetches what was planned, or fails with an error that describes the planned and the
+// current content. After the error it touches no cluster, not even for other bundles of the target.
 func TestAccPinnedSources(t *testing.T) {
 	t.Parallel()
 	const planned, other = "planned", "other"
 	type row struct {
-		// publish makes the source hold what is planned, and answers the configuration.
+		// publish puts the planned content into the source, and returns the configuration.
 		publish func(t *testing.T, o *sourceFixture) string
-		// changed is what happens to the source then.
+		// changed changes the source after the plan.
 		changed func(t *testing.T, o *sourceFixture)
-		// installed says that it is deployed, and planned once more with other options.
+		// installed is true if the bundle is deployed before, and planned again with other options.
 		installed bool
-		// says is in the error; without it, what was planned runs.
+		// says is in the error. Without it, the apply runs what was planned.
 		says []string
 	}
 	nothing := func(*testing.T, *sourceFixture) {}
@@ -310,7 +309,7 @@ func TestAccPinnedSources(t *testing.T) {
 			plain := fmt.Sprintf("  registries = { %q = { plain_http = true } }\n", "oci://"+host)
 			configure := func(value string) {
 				t.Helper()
-				// It comes first by name, and nothing is wrong with it.
+				// The bundle fine is first by name, and has no error.
 				w.configure(t, o.provider(plain, on), config, o.fixture.bundle("fine", value), target("", bundles, "fleet_bundle.fine.bundles"))
 			}
 			configure("first")

@@ -35,8 +35,7 @@ func (r repository) block(kind string) string {
 	return fmt.Sprintf("%s \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n}\n", kind, r.server.URL("fleet"))
 }
 
-// What a saved plan shows is what its apply does, although the branch has moved
-// on in between.
+// The apply of a saved plan does what the plan shows, although the branch has moved in between.
 func TestAccSavedPlanIsPinned(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -83,9 +82,8 @@ func TestAccSavedPlanIsPinned(t *testing.T) {
 	}
 }
 
-// The one exception: a saved plan that creates the resource by its branch, when
-// the branch's bundles change before it is applied. It stops before any cluster
-// is touched.
+// The one exception is a saved plan that creates the resource by its branch, if the branch's
+// bundles change before the apply. The apply stops before it touches a cluster.
 func TestAccSavedCreatePlanWhoseBranchMoved(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -96,7 +94,7 @@ func TestAccSavedCreatePlanWhoseBranchMoved(t *testing.T) {
 	repo.push(t, "second")
 	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "inconsistent final plan")
 	s.expectNothing(t, 0)
-	// A fresh plan works.
+	// A new plan works.
 	w.apply(t)
 	if got := s.value(t, 0, "one"); got != "second" {
 		t.Errorf("the cluster has the value %q, want second", got)
@@ -137,7 +135,7 @@ func TestAccCommitWithoutChange(t *testing.T) {
 	}
 }
 
-// The data source shows what bundles are made of.
+// The data source shows the definitions of bundles.
 func TestAccDefinitions(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -11,11 +11,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-// reportVariable names the files that plans are reported to.
+// reportVariable is the environment variable with the names of the plan report files.
 const reportVariable = "FLEET_REPORT"
 
-// openReport returns the writer of these files, nil if there is none. A plan does not need it, so
-// a failure is a warning.
+// openReport returns the writer of the plan report, nil if no file is set. A plan does not need the
+// report, so a failure is a warning.
 func openReport(owner string, diags *diag.Diagnostics) *planreport.Writer {
 	writer, err := planreport.Open(os.Getenv(reportVariable), owner)
 	if err != nil {
@@ -25,15 +25,15 @@ func openReport(owner string, diags *diag.Diagnostics) *planreport.Writer {
 	return writer
 }
 
-// planReporter reports the plan of a target whose state is before.
+// planReporter reports the plan of a target. before is the state of the target.
 type planReporter struct {
 	*providerData
 
 	before *targetModel
 }
 
-// comparedAs is how the objects of a plan are compared: for a report, also if the plan does not show
-// it.
+// comparedAs returns how the objects of a plan are compared. A report has the comparison even if
+// the plan does not show it.
 func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
 	if mode := plan.diff(); mode != deploy.DiffSummary || !writer.IsWanted() {
 		return mode
@@ -41,12 +41,12 @@ func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
 	return deploy.DiffAuto
 }
 
-// addPlan reports what becomes of the deployments.
+// addPlan reports what happens to the deployments.
 func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
 	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, report.Diff(name, found))}, diags)
 }
 
-// addUnknown reports that nothing of the target is known before the apply.
+// addUnknown reports that nothing about the target is known before the apply.
 func (r planReporter) addUnknown(name, reason string, diags *diag.Diagnostics) {
 	r.add(planreport.Input{Operation: operationOf(r.before), Name: name, Unknown: reason, Warnings: warningsIn(*diags, nil)}, diags)
 }
@@ -70,7 +70,7 @@ func operationOf(before *targetModel) planreport.Operation {
 	return planreport.Update
 }
 
-// warningsIn are the warnings of a plan but those that say the same as the report does elsewhere.
+// warningsIn returns the warnings of a plan, except for one that the report contains elsewhere.
 func warningsIn(diags diag.Diagnostics, without []report.Message) []planreport.Warning {
 	var warnings []planreport.Warning
 	for _, warning := range diags.Warnings() {

@@ -113,8 +113,8 @@ func TestAccPlanReport(t *testing.T) {
 	expect("a destroy", "all: destroy", "a/hidden remove", "  hidden removed", "  hidden removed", "a/logs remove", "  logs removed")
 }
 
-// Nothing is known of a create on clusters with unknown labels. The apply, which knows them, completes
-// the entry. With -refresh=false a target that exists is left out.
+// Nothing is known about a create on clusters with unknown labels. The apply knows the labels and
+// completes the entry. With -refresh=false an existing target is left out.
 func TestAccPlanReportOfUnknown(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -154,8 +154,8 @@ func TestAccPlanReportCannotBeWritten(t *testing.T) {
 	s.expectReleases(t, 0, "one")
 }
 
-// Without the variable a plan asks clusters for nothing more, and with it for the records to
-// compare with.
+// Without the variable a plan sends no additional requests to clusters. With it, the plan also
+// reads the records to compare with.
 func TestAccPlanReportRequests(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)

@@ -16,20 +16,20 @@ import (
 
 var updatePlans = flag.Bool("update", false, "write the plans of testdata/plans anew") //nolint:gochecknoglobals // a flag of the test binary
 
-// failureCase is something a person has to approve: prepare makes what there is and
-// leaves the configuration whose plan is to be read.
+// failureCase is a plan that a person has to approve. prepare makes the existing objects and writes
+// the configuration that is planned.
 type failureCase struct {
 	prepare func(t *testing.T, s *fixture, w *workspace)
-	// mend leaves a configuration that can be destroyed, where the other cannot.
+	// mend writes a configuration that can be destroyed, if the planned one cannot.
 	mend func(t *testing.T, s *fixture, w *workspace)
-	// args are those of the plan beside the usual ones.
+	// args are further arguments of the plan.
 	args []string
-	// fails says that there is no plan.
+	// fails is true if there is no plan.
 	fails bool
 }
 
-// The plans of typical situations, as people read them. Run with -update, and read them
-// as somebody who has to approve before they are committed.
+// The plans of typical situations, as users read them. Run with -update, and read the plans before
+// you commit them, as a person who has to approve them.
 func TestAccPlanTexts(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -76,16 +76,16 @@ func expectRecorded(t *testing.T, path, got string) {
 	}
 }
 
-// normalPlan takes out of a plan what differs from run to run and between Terraform and
-// OpenTofu. Names that are made up have the same length, so that lines break alike.
+// normalPlan removes from a plan what differs from run to run and between Terraform and OpenTofu.
+// Generated names have the same length, so that lines break alike.
 func normalPlan(output, namespace string) string {
 	text := strings.NewReplacer("OpenTofu", "Terraform", namespace, "test-000000").Replace(output)
 	text = regexp.MustCompile(`(?s)\nWarning: Provider development overrides.*?releases\.\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?m)^.*: (Refreshing state|Reading|Read complete|Still reading).*\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?s)^.*?(\nTerraform will perform the following actions:)`).ReplaceAllString(text, "$1")
 	text = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`).ReplaceAllString(text, "")
-	// OpenTofu lists write-only attributes with each change, Terraform hides those that are
-	// not given among the unchanged.
+	// OpenTofu lists write-only attributes with each change. Terraform hides those that are not set
+	// among the unchanged attributes.
 	text = regexp.MustCompile(`(?m)^      [~+-] (values|files)_wo +=.*\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`# \(\d+ unchanged attributes hidden\)`).ReplaceAllString(text, "# (some unchanged attributes hidden)")
 	text = strings.ReplaceAll(text, `message   = "" -> (known after apply)`, "message   = null -> (known after apply)")
@@ -100,7 +100,7 @@ func normalPlan(output, namespace string) string {
 	return strings.TrimSpace(text) + "\n"
 }
 
-// numbered gives what matches a number, the same to the same.
+// numbered replaces each match with a number, and equal matches with the same number.
 func numbered(text, pattern, name string) string {
 	known := map[string]string{}
 	return regexp.MustCompile(pattern).ReplaceAllStringFunc(text, func(found string) string {
@@ -111,7 +111,7 @@ func numbered(text, pattern, name string) string {
 	})
 }
 
-// down is cluster c at an address where nothing answers.
+// down is cluster c at an address where no server responds.
 func (s *fixture) down(provider string) string {
 	at := fmt.Sprintf("c = { config_path = %q, config_context = %q,", s.env.Kubeconfig(), s.env.Contexts()[2])
 	return strings.Replace(provider, at, `c = { host = "https://127.0.0.1:1", token = "x", insecure = true,`, 1)

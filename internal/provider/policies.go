@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// checkerOf returns what checks the deployments of a target, nil without policies.
+// checkerOf returns the checker for the deployments of a target, nil without policies.
 func checkerOf(s config.Settings, m *targetModel, clusters []target.Cluster, files policy.Files, diags *diag.Diagnostics) *policy.Checker {
 	if len(s.Policies) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func checkerOf(s config.Settings, m *targetModel, clusters []target.Cluster, fil
 	return &policy.Checker{Set: set, Repositories: repositories, Files: files}
 }
 
-// accountsOf is what target.Input asks for the account of a deployment that has none.
+// accountsOf returns the function of target.Input for the account of a deployment that has none.
 func accountsOf(checker *policy.Checker) func(string, *bundle.Bundle, fleetyaml.Options) string {
 	if checker == nil {
 		return nil
@@ -44,7 +44,7 @@ func accountsOf(checker *policy.Checker) func(string, *bundle.Bundle, fleetyaml.
 	return checker.Account
 }
 
-// withPolicies adds policies to what is desired.
+// withPolicies adds policies to desired.
 func withPolicies(desired deploy.Desired, checker *policy.Checker) deploy.Desired {
 	if checker != nil {
 		desired.Policies = checker

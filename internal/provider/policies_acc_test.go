@@ -42,7 +42,7 @@ func TestAccPolicies(t *testing.T) {
 	s.expectReleases(t, 0, "app")
 	w.expectEmptyPlan(t)
 	configure(`denied_kinds = ["Secret"]`)
-	w.expectEmptyPlan(t) // What is not written is not checked.
+	w.expectEmptyPlan(t) // An unchanged deployment is not checked.
 }
 
 // The image of a chart comes from its values, which a customization changes for one cluster.
@@ -62,8 +62,8 @@ func TestAccPolicyOfImages(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// What a chart looks up is known in the apply only. It is refused before anything is written, the
-// namespace included.
+// The result of a chart's lookup is known only in the apply. The apply refuses it before anything
+// is written, the namespace included.
 func TestAccPolicyWhileApplying(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -83,7 +83,7 @@ func TestAccPolicyWhileApplying(t *testing.T) {
 	}
 }
 
-// A default service account is part of the plan, and the release is applied by it.
+// A default service account is part of the plan, and the release is applied by this account.
 func TestAccPolicyOfServiceAccounts(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -103,7 +103,7 @@ func TestAccPolicyOfServiceAccounts(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
-// The author of a repository tries to get around the policies of the provider.
+// The author of a repository tries to bypass the policies of the provider.
 func TestAttackOnPolicies(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

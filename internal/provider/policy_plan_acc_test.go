@@ -21,9 +21,10 @@ type recordedPlan struct {
 	ResourceChanges []any  `json:"resource_changes"`
 }
 
-// The policies in examples/policies read this plan, so it must be one that Terraform prints: a target
-// with one removal of twelve deployments, a new target, a tenant's repository, and a binding that is
-// not the tenant's. Run with -update, and then the tests of internal/policyexamples.
+// The policies in examples/policies read this plan, so it must be one that Terraform prints. It has
+// a target with one removal of twelve deployments, a new target, a tenant's repository, and a
+// binding that is not the tenant's. Run with -update, and then run the tests of
+// internal/policyexamples.
 func TestAccPlanJSON(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

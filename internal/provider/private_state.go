@@ -10,17 +10,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
-// privateReader is what a request carries beside the state.
+// privateReader reads the private state in a request.
 type privateReader interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
 
-// privateWriter is what a response leaves beside the state.
+// privateWriter writes the private state in a response.
 type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// privateStore is what of a response can be read, too: what a plan left there.
+// privateStore is the private state in a response. It can also be read, because a plan may have
+// stored something there.
 type privateStore interface {
 	privateReader
 	privateWriter

@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
-// What earlier versions stored under keys of their own is one entry after the first store.
+// Entries that earlier versions stored under separate keys are one entry after the first store.
 func TestPrivateStateIsOneEntry(t *testing.T) {
 	t.Parallel()
 	private := privateKeys{
@@ -36,7 +36,7 @@ func TestPrivateStateIsOneEntry(t *testing.T) {
 	}
 }
 
-// Damaged private state is one error, whatever of it is damaged, and has nothing of it.
+// Damaged private state is one error, whichever part is damaged, and no part of it is used.
 func TestPrivateStateThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -62,14 +62,14 @@ func TestPrivateStateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// privateKeys is private state as it comes with a request.
+// privateKeys is the private state of a request.
 type privateKeys map[string][]byte
 
 func (p privateKeys) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
 	return p[key], nil
 }
 
-// SetKey removes a key that gets no value, as the framework does.
+// SetKey removes a key with an empty value, as the framework does.
 func (p privateKeys) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
 	if len(value) == 0 {
 		delete(p, key)

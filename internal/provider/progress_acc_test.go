@@ -53,7 +53,7 @@ func TestAccProgress(t *testing.T) {
 	}
 }
 
-// expectMatches reads a file, which must not have a secret.
+// expectMatches reads a file, which must not contain a secret.
 func expectMatches(t *testing.T, file, secret string, want []string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -73,7 +73,7 @@ func expectMatches(t *testing.T, file, secret string, want []string) {
 	}
 }
 
-// Neither a pipe that nobody reads nor a file that cannot be opened stops an apply.
+// A pipe without a reader or a file that cannot be opened does not stop an apply.
 func TestAccProgressCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

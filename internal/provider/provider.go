@@ -1,5 +1,5 @@
-// Package provider has the resources, data sources and functions: schemas, models, and what connects them
-// with all other packages.
+// Package provider has the resources, data sources and functions: schemas, models, and the code
+// that connects them with all other packages.
 package provider
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// typeName starts the name of every resource.
+// typeName is the prefix of the name of every resource.
 const typeName = "fleet"
 
 var _ provider.ProviderWithFunctions = (*fleetProvider)(nil)
@@ -37,9 +37,9 @@ type fleetProvider struct {
 	masker *diff.Masker
 }
 
-// Server makes servers of the provider as the given version of it. A server
-// masks every diagnostic before Terraform or a log gets it. The caller runs cleanup in the
-// end, which removes what a server leaves behind.
+// Server returns a function that makes servers of the given version of the provider. A server masks
+// every diagnostic before Terraform or a log gets it. The caller runs cleanup at the end; it
+// removes what a server leaves behind.
 func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		made := newProvider(version, cleanup)
@@ -47,12 +47,12 @@ func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 	}
 }
 
-// SilenceClients keeps client-go from writing what servers say to standard error, where
-// nobody masks it. It sets the logger of the process, so main calls it before all else.
+// SilenceClients stops client-go from writing messages of servers to standard error, where they are
+// not masked. It sets the logger of the process, so main calls it first.
 func SilenceClients() { klog.SetLogger(klog.Logger{}) }
 
-// New makes the provider as the given version of it. What it leaves behind is
-// undone by cleanup, which the caller runs in the end.
+// New returns a function that makes the given version of the provider. The caller runs cleanup at
+// the end; it removes what the provider leaves behind.
 func New(version string, cleanup *Cleanup) func() provider.Provider {
 	return func() provider.Provider { return newProvider(version, cleanup) }
 }
@@ -90,7 +90,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.DataSourceData = configured
 }
 
-// configured makes what the configured provider works with. The masker hides all credentials, also
+// configured makes the data of the configured provider. The masker hides all credentials, also
 // after an error.
 func (p *fleetProvider) configured(settings config.Settings, diags *diag.Diagnostics) *providerData {
 	settings.AddSecrets(p.masker)
@@ -108,10 +108,10 @@ func (p *fleetProvider) configured(settings config.Settings, diags *diag.Diagnos
 	return configured
 }
 
-// progressVariable names the file that shows applies.
+// progressVariable is the environment variable with the name of the file that shows applies.
 const progressVariable = "FLEET_PROGRESS"
 
-// openProgress opens that file. An apply does not need it, so a failure is a warning.
+// openProgress opens the progress file. An apply does not need it, so a failure is a warning.
 func (p *fleetProvider) openProgress(configured *providerData, diags *diag.Diagnostics) {
 	file := os.Getenv(progressVariable)
 	if file == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// The framework checks schemas when a server is asked for them.
+// The framework checks schemas when a server returns them.
 func TestSchemasAreValid(t *testing.T) {
 	t.Parallel()
 	server, err := providerserver.NewProtocol6WithError(New("test", &Cleanup{})())()

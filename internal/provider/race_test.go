@@ -2,5 +2,5 @@
 
 package provider
 
-// underRace says that the race detector is on, which makes everything slow.
+// underRace is true if the race detector is on, which makes everything slow.
 const underRace = true

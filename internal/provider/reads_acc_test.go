@@ -20,20 +20,19 @@ import (
 // reading is a situation in which Terraform plans.
 type reading struct {
 	name string
-	// before brings the situation about, on the clusters or in the configuration.
+	// before creates the situation, on the clusters or in the configuration.
 	before func(t *testing.T)
 	args   []string
-	// says is in the output: the situation is what its name says.
+	// says is in the output, which proves that the situation exists.
 	says []string
-	// asks is the number of clusters that must have been asked, all of them if 0; -1 is
-	// for none.
+	// asks is the number of clusters that must get requests: 0 for all of them, -1 for none.
 	asks int
-	// apply carries the plan out, which writes.
+	// apply is true if the plan is also applied, which writes.
 	apply bool
 }
 
-// Whatever is planned, no API server gets anything but get, list and discovery. The
-// same proxies see the applies write, so they would see a plan that does.
+// No plan sends anything but get, list and discovery to an API server. The same proxies record the
+// writes of the applies, so they would also record a write of a plan.
 //
 //nolint:tparallel // each situation builds on the one before
 func TestAccPlanningOnlyReads(t *testing.T) {
@@ -117,7 +116,7 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 	}
 }
 
-// expectReads wants nothing but reading, and nothing that was refused.
+// expectReads wants only read requests, and no request that was refused.
 func expectReads(t *testing.T, asks int, calls [][]faulttest.Call) {
 	t.Helper()
 	if asks == 0 {
@@ -142,8 +141,7 @@ func expectReads(t *testing.T, asks int, calls [][]faulttest.Call) {
 	}
 }
 
-// The smaller role is enough where only release records are compared, and each of its
-// rules is needed.
+// The smaller role is enough if only release records are compared, and each of its rules is needed.
 //
 //nolint:tparallel // they have one identity
 func TestAccRoleForReleases(t *testing.T) {
@@ -183,8 +181,8 @@ func TestAccRoleForReleases(t *testing.T) {
 	g.expectReleases(t, 0)
 }
 
-// readFleet is a configuration with a bundle of every sort that could make a plan ask
-// a cluster for something.
+// readFleet is a configuration with a bundle of every kind that could make a plan read something
+// from a cluster.
 type readFleet struct {
 	g        *gate
 	w        *workspace
@@ -208,7 +206,7 @@ func newReadFleet(t *testing.T, g *gate, w *workspace) *readFleet {
 	return f
 }
 
-// set changes settings and writes the configuration that comes of them.
+// set changes settings and writes the resulting configuration.
 func (f *readFleet) set(settings ...string) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
@@ -235,13 +233,13 @@ func (f *readFleet) write(t *testing.T) {
 			"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n"+
 			"---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]}\n"),
 		"hooks": g.bundleOf("hooks", configMap("hooks", value)+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: \"pre-install,pre-upgrade\"}}\n"),
-		// Kinds that the cluster does not know yet.
+		// Kinds that the cluster does not serve yet.
 		"kinds": g.bundleOf("kinds", g.widgets()+"---\napiVersion: "+group+"/v1\nkind: Widget\nmetadata: {name: one}\nspec: {value: "+value+"}\n"),
 		// Rights, cluster-scoped things and a list.
 		"rights": g.bundleOf("rights", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "+g.namespace+", annotations: {value: "+value+"}}\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n"+
 			"---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ServiceAccount\n  metadata: {name: robot}\n- apiVersion: policy/v1\n  kind: PodDisruptionBudget\n  metadata: {name: web}\n  spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n"),
 		"looks": strings.Replace(g.chartOf("looks", `{{ (lookup "v1" "Namespace" "" "kube-system").metadata.uid | default "unknown" }} {{ .Capabilities.KubeVersion.Version }}`), "version: 1.0.0", "version: 1.0.0-"+value, 1),
-		// Definitions that an upgrade leaves as they are.
+		// Definitions that an upgrade does not change.
 		"gears": fmt.Sprintf("resource \"fleet_bundle\" \"gears\" {\n  name = \"gears\"\n  default_namespace = %q\n  files = {\n    \"Chart.yaml\" = %q\n    \"crds/gears.yaml\" = %q\n    \"templates/cm.yaml\" = %q\n  }\n}\n",
 			g.namespace, "apiVersion: v2\nname: gears\nversion: 1.0.0\n", g.gear("wheel", value), configMap("gears", value)),
 		"app":     g.valuesFrom("default_namespace", "key: {{ .Values.word }}"),
@@ -290,7 +288,7 @@ func (f *readFleet) drift(t *testing.T) {
 	f.g.edit(t, 1, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "web", `{"metadata":{"annotations":{"value":"by hand"}}}`)
 }
 
-// hold gives an object to another release.
+// hold marks an object as owned by another release.
 func (f *readFleet) hold(t *testing.T) {
 	t.Helper()
 	f.g.edit(t, 1, configMaps, "hooks", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"former","meta.helm.sh/release-namespace":"elsewhere"}}}`)

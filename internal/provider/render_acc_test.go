@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Bundles are rendered without a cluster, a connection or a credential; Secrets
-// are masked unless they are asked for.
+// Bundles are rendered without a cluster, a connection or a credential; Secrets are masked unless
+// show_secrets is set.
 func TestAccRender(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

@@ -36,7 +36,7 @@ type renderDataSource struct {
 
 func newRenderDataSource() datasource.DataSource { return &renderDataSource{DataSourceName: "render"} }
 
-// defaultKubeVersion is what charts see when nobody says otherwise.
+// defaultKubeVersion is the version of Kubernetes for charts if kube_version is not set.
 const defaultKubeVersion = "v1.36.0"
 
 func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
@@ -73,7 +73,7 @@ func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 	}
 }
 
-// selectionAttributes select deployments, for data sources.
+// selectionAttributes are the attributes with which data sources select deployments.
 func selectionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"bundles": schema.ListAttribute{
@@ -134,7 +134,7 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-// deployments are what the data source is asked to render.
+// deployments returns the deployments that the data source selects.
 func (d *renderDataSource) deployments(ctx context.Context, data renderModel, diags *diag.Diagnostics) target.Result {
 	clusters, unknown := d.providerData.clusters.Facts()
 	if !data.Clusters.IsNull() {

@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A replacement is created without what its predecessor kept beside the state, and
-// is planned so.
+// A replacement is created without the private state of its predecessor, and it is planned in the
+// same way.
 func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -71,8 +71,7 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 	}
 }
 
-// A tainted target is replaced without uninstalling what stays, and without
-// forgetting what does not.
+// A tainted target is replaced. Releases that stay are not uninstalled, and all others are removed.
 func TestAccTaintedTarget(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -106,8 +105,8 @@ func TestAccTaintedTarget(t *testing.T) {
 	}
 }
 
-// A replacement that could not be carried out does not keep a later destroy from
-// removing everything.
+// A replacement that could not be carried out does not prevent a later destroy from removing
+// everything.
 func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
@@ -125,8 +124,8 @@ func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 	}
 }
 
-// A target that is replaced while its bundle is paused keeps its release as it is,
-// and goes on with it afterwards.
+// A target that is replaced while its bundle is paused keeps its release as it is, and continues
+// with it afterwards.
 func TestAccTaintedWhilePaused(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -155,8 +154,8 @@ func TestAccTaintedWhilePaused(t *testing.T) {
 	}
 }
 
-// A cluster gets another name in the provider, at once or with both names there
-// for one apply: the release is handed over, not removed.
+// A cluster gets another name in the provider, at once or with both names for one apply: the
+// release stays and moves to the new name.
 func TestAccClusterRenamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]map[string]string{
@@ -192,8 +191,7 @@ func TestAccClusterRenamed(t *testing.T) {
 	}
 }
 
-// What a Secret holds shows in no error and no state, whichever way a chart fails
-// with it.
+// The content of a Secret is in no error and no state, in whichever way a chart fails with it.
 func TestAccSecretsStayOutOfErrors(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -217,7 +215,7 @@ func TestAccSecretsStayOutOfErrors(t *testing.T) {
 	}
 }
 
-// valuesFrom is a bundle whose value "word" stands in the Secret "words".
+// valuesFrom is a bundle whose value "word" is in the Secret "words".
 func (s *fixture) valuesFrom(namespaceOption, data string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" "app" {
@@ -245,8 +243,8 @@ func TestAccNulls(t *testing.T) {
 	w.fail(t, []string{"plan"}, "Null in a list")
 }
 
-// What a cluster makes of objects is no drift after a target was replaced because one of its
-// deployments failed in the create.
+// Changes that a cluster makes to objects are no drift after a target was replaced because one of
+// its deployments failed in the create.
 func TestAccPrunedFieldsAreNoDriftAfterAFailedCreate(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))

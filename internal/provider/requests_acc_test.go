@@ -11,10 +11,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// How many requests a cluster gets when nothing has changed and every object is
-// compared does not depend on how many releases it has: one list of release records,
-// one of those of the target, and one of each kind and namespace, page by page. Change windows and
-// policies add none.
+// If nothing has changed and every object is compared, the number of requests to a cluster does not
+// depend on the number of its releases. The requests are one list of release records, one of those
+// of the target, and one of each kind and namespace, page by page. Change windows and policies add
+// none.
 func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 	t.Parallel()
 	o := newFaultSuite(t, 0)
@@ -57,7 +57,8 @@ func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 	o.run(t, "apply", "-auto-approve", "-input=false")
 }
 
-// What an apply asks of single objects does not grow with the objects of a release.
+// The number of requests of an apply for single objects does not grow with the objects of a
+// release.
 func TestAccRequestsOfAnApply(t *testing.T) {
 	t.Parallel()
 	const objects = 40
@@ -78,8 +79,7 @@ func TestAccRequestsOfAnApply(t *testing.T) {
 	for _, step := range []struct {
 		name, value string
 		args        []string
-		// most is how many requests of a kind there may be on one cluster, those of the
-		// plan before included.
+		// most limits the requests of a kind on one cluster, including those of the plan.
 		most map[string]int
 	}{
 		{name: "install", value: "first", args: []string{"apply", "-auto-approve", "-input=false"}, most: map[string]int{
@@ -113,7 +113,7 @@ func TestAccRequestsOfAnApply(t *testing.T) {
 	}
 }
 
-// requestsByKind counts requests, the pages of a list as one.
+// requestsByKind counts requests. All pages of a list are one request.
 func requestsByKind(t *testing.T, calls []faulttest.Call) map[string]int {
 	t.Helper()
 	counted := map[string]int{}

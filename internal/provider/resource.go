@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
-// configured gives a resource what the provider was configured with, nil while Terraform
+// configured gives a resource the data of the configured provider. The data is nil while Terraform
 // validates.
 type configured struct{ providerData *providerData }
 
@@ -17,7 +17,7 @@ func (c *configured) Configure(_ context.Context, req resource.ConfigureRequest,
 	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
 }
 
-// configuredDataSource gives a data source the same.
+// configuredDataSource gives a data source the data of the configured provider.
 type configuredDataSource struct{ providerData *providerData }
 
 func (c *configuredDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {

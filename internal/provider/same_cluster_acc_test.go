@@ -7,8 +7,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// Two entries that lead to one cluster are reported by the first plan that can know it, and
-// not by a plan of nothing.
+// Two entries for one cluster are reported by the first plan that has read their identities. The
+// plan of an empty state does not report them.
 func TestAccSameClusterTwice(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)

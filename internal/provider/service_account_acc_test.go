@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A bundle with a service account is installed and removed with the rights of
-// that account, which lives where Fleet's agents live, and with no others.
+// A bundle with a service account is installed and removed only with the rights of that account.
+// The account is in the namespace where Fleet's agents run.
 func TestAccServiceAccount(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -21,7 +21,7 @@ func TestAccServiceAccount(t *testing.T) {
 	bundle := func(manifest string) string {
 		return strings.Replace(s.bundleOf("one", manifest), "files = ", "service_account = \""+s.namespace+"\"\n  create_namespace = false\n  files = ", 1)
 	}
-	// It may work in its namespace and nowhere else.
+	// The account has rights in its namespace and nowhere else.
 	w.configure(t, s.provider("", on), bundle(configMap("one", "x")+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: default}\n"), target("", "fleet_bundle.one.bundles"))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/one", "the cluster denies the request", "system:serviceaccount:cattle-fleet-system:"+s.namespace)
 	w.configure(t, s.provider("", on), bundle(configMap("one", "x")), target("", "fleet_bundle.one.bundles"))

@@ -45,14 +45,14 @@ func (s targetShown) objectsByDeployment() map[string]map[string]string {
 	return found
 }
 
-// storedRecord is what a state knows of a release.
+// storedRecord is the record of a release in the state.
 type storedRecord struct {
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
 	Chart     string `json:"chart"`
 	Version   string `json:"version"`
 	Digest    string `json:"digest"`
-	// Objects are there if the plan did not know their names.
+	// Objects is set if the plan did not know the names of the objects.
 	Objects map[string]string `json:"objects"`
 }
 
@@ -70,7 +70,7 @@ func (s targetShown) record(t *testing.T, deployment string) storedRecord {
 	return record
 }
 
-// objectsHashes are the hashes of the objects of a deployment, wherever the state has them.
+// objectsHashes returns the hashes of the objects of a deployment, wherever they are in the state.
 func (s targetShown) objectsHashes(deployment string, record storedRecord) map[string]string {
 	if record.Objects != nil {
 		return record.Objects
@@ -136,7 +136,8 @@ func countsOf(t *testing.T, summary string) counts {
 	return found
 }
 
-// readyClusters counts the clusters on which every deployment is ready, and all of them.
+// readyClusters returns the number of clusters on which every deployment is ready, and the number
+// of all clusters.
 func (s targetShown) readyClusters() (ready, all int) {
 	notReady := map[string]bool{}
 	for key := range s.NotReady {

@@ -18,13 +18,13 @@ import (
 type entry struct {
 	name, host, token string
 	authority         []byte
-	// timeout is that of one request; "" is the default.
+	// timeout is the timeout of one request; "" is the default.
 	timeout string
 }
 
-// Of twenty clusters one is down, one slow, one read-only and one has a token that
-// expired. The others wait for none of them: from the first write on the sick ones get no
-// response before the healthy ones are finished. Each that fails has one diagnostic.
+// Of twenty clusters one is down, one slow, one read-only and one has a token that expired. The
+// other clusters do not wait for them: from the first write on, the sick clusters send no response
+// before the healthy ones are finished. Each failed cluster has one diagnostic.
 func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	t.Parallel()
 	const all, down, slow, readOnly, expired = 20, 3, 7, 11, 15
@@ -74,7 +74,7 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 
 	w.configure(t, s.clusters(entries), s.spread("one", entries), s.spread("two", entries), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	output := w.fail(t, applying, "k03/one, k03/two", "k11/one, k11/two", "k15/one, k15/two", "does not respond")
-	// The slow one gets there, and has nothing to report.
+	// The slow cluster finishes, and has nothing to report.
 	if errors := strings.Count(output, "Error: "); errors != 3 {
 		t.Errorf("%d errors, want one for each cause:\n%s", errors, output)
 	}
@@ -95,16 +95,16 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// finish sees clusters write the last record of each of their releases.
+// finish counts the records that clusters still have to write, the last one of each release.
 type finish struct {
 	mu   sync.Mutex
 	left int // records
-	// begun is true from the first write on: the plan is over.
+	// begun is true from the first write on, after the plan.
 	begun bool
 	done  chan struct{}
 }
 
-// note is the rule of a cluster that is watched.
+// note is the rule of a cluster whose writes are counted.
 func (f *finish) note(request *http.Request) faulttest.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *finish) note(request *http.Request) faulttest.Fault {
 	return faulttest.Fault{}
 }
 
-// hold keeps requests back from the first write on until all is done.
+// hold delays requests from the first write on until all records are written.
 func (f *finish) hold(t *testing.T) func(*http.Request) {
 	t.Helper()
 	return func(request *http.Request) {
@@ -152,8 +152,8 @@ func (s *fixture) clusters(entries []entry) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, block.String())
 }
 
-// spread is a fleet_bundle with a config map, in a namespace of its own for each
-// entry, as several of them are one cluster.
+// spread is a fleet_bundle with a config map. It is in a namespace of its own for each entry,
+// because several entries are one cluster.
 func (s *fixture) spread(name string, entries []entry) string {
 	var customizations []string
 	for _, e := range entries {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The provider or Terraform is killed at random requests of random changes, and one
-// apply each time brings what an undisturbed one brings. FLEET_SOAK says how often,
-// FLEET_SEED repeats a run.
+// The provider or Terraform is killed at random requests of random changes. One apply then has the
+// same result as an undisturbed one. FLEET_SOAK is the number of kills, and FLEET_SEED repeats a
+// run.
 func TestSoakKill(t *testing.T) {
 	times, err := strconv.Atoi(os.Getenv("FLEET_SOAK"))
 	if err != nil {

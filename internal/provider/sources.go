@@ -18,19 +18,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// request is what a resource asks to be made into bundles.
+// request is the input from which a resource makes bundles.
 type request struct {
 	source.Request
-	// name is that of the resource.
+	// name is the name of the resource.
 	name string
-	// at is the attribute that says where the bundles are kept.
+	// at is the attribute with the source of the bundles.
 	at string
-	// follows says that newer versions of charts are deployed.
+	// follows is true if newer versions of charts are deployed.
 	follows bool
 }
 
-// plan makes the bundles. stored is the commit that Read found, "" if it found none. It
-// returns nil if they cannot be made yet or at all.
+// plan makes the bundles. stored is the commit that Read found, "" if it found none. It returns nil
+// if the bundles cannot be made, or cannot be made yet.
 func (f *providerData) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
 	planned, err := f.source.Plan(ctx, r.Request, stored)
 	if needsUnknown(errors.Join(err, errors.Join(planned.Broken...))) {
@@ -43,15 +43,16 @@ func (f *providerData) plan(ctx context.Context, r request, stored string, diags
 	return &planned
 }
 
-// settle makes known what the plan of the bundles left open. What the plan knew
-// stays as it was planned; commit is the planned one, "" if it was left open.
+// settle sets the values that the plan of the bundles left unknown. Known values stay as planned.
+// commit is the planned commit, "" if the plan left it unknown.
 func (f *providerData) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
 	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
 	return bundlesOf(settled.Elements), settled
 }
 
-// isOpen says whether a plan knew nothing of bundles, or of one no more than its name.
+// isOpen reports whether a plan left all bundles unknown, or one bundle unknown except for its
+// name.
 func isOpen(planned types.Map) bool {
 	for _, element := range planned.Elements() {
 		if element.IsUnknown() {
@@ -61,7 +62,7 @@ func isOpen(planned types.Map) bool {
 	return planned.IsUnknown()
 }
 
-// report reports what is worth knowing of bundles, and why they cannot be made.
+// report reports problems of bundles, and why bundles cannot be made.
 func (r request) report(planned source.Planned, err error, diags *diag.Diagnostics) {
 	of := report.BundleSource{Name: r.name, Attribute: r.at, ReadsPaths: r.Spec.Read != nil}
 	diagnostics.Add(diags, of.Planned(planned, err, func(err error) string {
@@ -72,8 +73,8 @@ func (r request) report(planned source.Planned, err error, diags *diag.Diagnosti
 	}))
 }
 
-// needsUnknown says whether something could not be fetched, or decrypted, because the
-// credentials for it are not known yet.
+// needsUnknown reports whether a download or a decryption failed because its credentials are not
+// known yet.
 func needsUnknown(err error) bool {
 	var (
 		repository *git.UnknownCredentialsError
@@ -83,11 +84,11 @@ func needsUnknown(err error) bool {
 	return errors.As(err, &repository) || errors.As(err, &registry) || errors.As(err, &keys)
 }
 
-// commitKey is where the commit stands in private state that Read found.
+// commitKey is the key in private state of the commit that Read found.
 const commitKey = "head"
 
-// storedCommit reads the commit that Read found last, "" if it was found for something else
-// than g asks for now.
+// storedCommit returns the commit that Read found last, "" if Read found it for another source than
+// g.
 func storedCommit(ctx context.Context, g source.GitSource, private privateReader, diags *diag.Diagnostics) string {
 	raw, found := private.GetKey(ctx, commitKey)
 	diags.Append(found...)
@@ -103,39 +104,38 @@ func storeCommit(ctx context.Context, g source.GitSource, private privateWriter,
 	diags.Append(private.SetKey(ctx, commitKey, raw)...)
 }
 
-// lookedUp is what of a resource is stored beside its state.
+// lookedUp is what settle returns for private state.
 type lookedUp struct {
-	// commit is "" if it is not stored.
+	// commit is "" if it does not have to be stored.
 	commit string
 	images []source.ScannedImage
 }
 
-// followed is what of a resource is looked up by a refresh.
+// followed is what a refresh looks up for a resource.
 type followed struct {
-	// name is that of the resource.
+	// name is the name of the resource.
 	name string
 	git  source.GitSource
 	// helmRepoURLRegex limits where credentials are sent.
 	helmRepoURLRegex string
-	// charts are those whose newer versions are deployed.
+	// charts are the charts whose newer versions are deployed.
 	charts []bundle.Chart
 }
 
-// refreshCommit finds out where a branch is now.
+// refreshCommit looks up the newest commit of a branch.
 func refreshCommit(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	g := of.git
 	commit, err := from.Refresh(ctx, g)
 	if err != nil && !needsUnknown(err) {
 		diagnostics.Add(diags, report.NoNewCommits(of.name, err))
 	}
-	// Writing private state raises the serial of the state, so it is written
-	// only when there is something to say.
+	// Writing private state raises the serial of the state, so only a changed commit is written.
 	if err == nil && commit != "" && storedCommit(ctx, g, before, diags) != commit {
 		storeCommit(ctx, g, after, commit, diags)
 	}
 }
 
-// imagesKey is where the images stand in private state that were found for imageScans.
+// imagesKey is the key in private state of the images that were found for imageScans.
 const imagesKey = "images"
 
 // storedImages reads the images that were found last.
@@ -147,7 +147,7 @@ func storedImages(ctx context.Context, private privateReader, diags *diag.Diagno
 	return images
 }
 
-// storeImages writes them if they changed.
+// storeImages stores the images if they changed.
 func storeImages(ctx context.Context, private privateWriter, before, after []source.ScannedImage, diags *diag.Diagnostics) {
 	if reflect.DeepEqual(before, after) || len(before)+len(after) == 0 {
 		return
@@ -160,7 +160,7 @@ func storeImages(ctx context.Context, private privateWriter, before, after []sou
 	diags.Append(private.SetKey(ctx, imagesKey, raw)...)
 }
 
-// refreshImages looks for newer tags.
+// refreshImages looks up newer tags.
 func refreshImages(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	known := storedImages(ctx, before, diags)
 	if len(known) == 0 {
@@ -173,7 +173,7 @@ func refreshImages(ctx context.Context, from *source.Store, of followed, before 
 	storeImages(ctx, after, known, found, diags)
 }
 
-// chartsKey is where the versions stand in private state that followed charts allow.
+// chartsKey is the key in private state of the versions that were found for followed charts.
 const chartsKey = "charts"
 
 // storedCharts reads the versions that were found last.
@@ -185,7 +185,7 @@ func storedCharts(ctx context.Context, private privateReader, diags *diag.Diagno
 	return stored
 }
 
-// followedVersions returns the versions that a plan moves to: what a refresh has found.
+// followedVersions returns the versions that a plan moves to: those that a refresh found.
 func (r request) followedVersions(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
 	if !r.follows {
 		return nil
@@ -193,7 +193,7 @@ func (r request) followedVersions(ctx context.Context, private privateReader, di
 	return storedCharts(ctx, private, diags)
 }
 
-// refreshCharts looks for newer versions of followed charts.
+// refreshCharts looks up newer versions of followed charts.
 func refreshCharts(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	if len(of.charts) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// inventory is what must not change while only the state does: releases with their
-// revisions, and objects with their UIDs.
+// inventory is what must not change when only the state changes: releases with their revisions, and
+// objects with their UIDs.
 type inventory struct {
 	releases []map[string]record
 	objects  map[string]string
@@ -24,8 +24,7 @@ func (s *fixture) inventory(t *testing.T) inventory {
 	return inventory{releases: []map[string]record{s.releases(t, 0), s.releases(t, 1)}, objects: s.uids(t)}
 }
 
-// expectInventory wants everything of before to be there untouched, but for the bundles
-// that left.
+// expectInventory wants everything in before unchanged, except for the bundles that left.
 func (s *fixture) expectInventory(t *testing.T, before inventory, left ...string) {
 	t.Helper()
 	now := s.inventory(t)
@@ -45,16 +44,16 @@ func (s *fixture) expectInventory(t *testing.T, before inventory, left ...string
 	}
 }
 
-// Whatever is done to the state, what stays wanted is not deployed anew.
+// No operation on the state deploys a wanted release again.
 func TestAccStateOperations(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	const before = "adoption_key = \"only here\"\n  lifecycle {\n    create_before_destroy = true\n  }\n"
 	tests := map[string]struct {
-		// extra stands in the target from the beginning.
+		// extra is in the target from the beginning.
 		extra string
 		do    func(t *testing.T, w *workspace, s *fixture, config func(extra string, bundles ...string) []string)
-		// left are the bundles that are gone then.
+		// left are the bundles that are removed then.
 		left []string
 	}{
 		"taint": {do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
@@ -164,13 +163,13 @@ func readdressed(config []string, name string) []string {
 	return config
 }
 
-// Targets of a count or a for_each get other keys. With moved blocks they are the same,
-// and nothing is deployed again. Without them one target is destroyed and another created,
-// which can take an apply more: it does not take up what the former one still has.
+// Targets of a count or a for_each get other keys. With moved blocks they are the same, and nothing
+// is deployed again. Without them one target is destroyed and another created. This can need a
+// second apply, because the new target does not take over what the former one still has.
 func TestAccTargetsGetOtherKeys(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	// Each of them is a target of the cluster of its name.
+	// Each of them is a target for the cluster of the same name.
 	each := func(keys ...string) string {
 		return fmt.Sprintf("resource \"fleet_cluster_target\" \"each\" {\n  for_each = { %s }\n  name = each.value\n  bundles = [fleet_bundle.one.bundles]\n"+
 			"  targets = [{ cluster_name = substr(each.value, 0, 1) }]\n}\n", strings.Join(keys, ", "))

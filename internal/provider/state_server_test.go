@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// stateServer is a server for Terraform's backend "http", with locks. A lock is a
-// lease in it: a test ends those of a run that was killed.
+// stateServer is a server for Terraform's backend "http", with locks. A lock is a lease: a test
+// ends the leases of a killed run.
 type stateServer struct {
 	*httptest.Server
 
@@ -19,7 +19,7 @@ type stateServer struct {
 	state  []byte
 	holder string
 	lock   []byte
-	// writing runs when a state arrives, and stored when it is kept but not yet
+	// writing runs when a state arrives, and stored runs when the state is stored but not yet
 	// confirmed.
 	writing, stored func()
 }
@@ -36,14 +36,14 @@ func newStateServer(t *testing.T) *stateServer {
 func (s *stateServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		return // The client went away.
+		return // The client has closed the connection.
 	}
 	if request.Method == http.MethodPost {
 		writing, stored := s.runs()
 		if writing != nil {
 			writing()
 			<-request.Context().Done()
-			return // Whoever was killed while sending has sent nothing.
+			return // A client that was killed while it was sending has sent nothing.
 		}
 		if stored != nil {
 			defer stored()
@@ -83,7 +83,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// current is the state that was sent last.
+// current returns the state that was sent last.
 func (s *stateServer) current() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,15 +96,15 @@ func (s *stateServer) runs() (writing, stored func()) {
 	return s.writing, s.stored
 }
 
-// onWrite sets what runs when a state arrives, and then it is lost, or when it is
-// stored; nil for nothing.
+// onWrite sets functions, or nil. writing runs when a state arrives, and the state is then lost.
+// stored runs when a state is stored.
 func (s *stateServer) onWrite(writing, stored func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing, s.stored = writing, stored
 }
 
-// expire ends the lease of a run that was killed, and says whether there was one.
+// expire ends the lease of a killed run, and reports whether there was one.
 func (s *stateServer) expire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// earlier is what a former version of the provider left: its state, and what it put on
-// the cluster. testdata/states/README.md says how it is recorded.
+// earlier is what a former version of the provider left: its state, and its objects on the cluster.
+// testdata/states/README.md describes how it is recorded.
 type earlier struct {
 	State      json.RawMessage    `json:"state"`
 	Secrets    []corev1.Secret    `json:"secrets"`
 	ConfigMaps []corev1.ConfigMap `json:"configMaps"`
 }
 
-// What differs from machine to machine, and what stands for it in a recording.
+// These texts differ from machine to machine, and a recording has placeholders for them.
 func (s *fixture) machine(t *testing.T) map[string]string {
 	t.Helper()
 	system, err := s.client(t, 0).CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
@@ -74,7 +74,7 @@ func rewritten(t *testing.T, state []byte, replace *strings.Replacer) []byte {
 	return out
 }
 
-// replaceTexts replaces in the elements of a map of texts.
+// replaceTexts replaces texts in the elements of a map.
 func replaceTexts(values any, replace *strings.Replacer) {
 	of, _ := values.(map[string]any)
 	for key, value := range of {
@@ -100,8 +100,8 @@ func ofVersion(t *testing.T, env *testenv.Env, version string) (*fixture, []stri
 	return s, []string{s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
 }
 
-// A state that a former version of the provider wrote is read, planned and applied:
-// nothing is deployed anew that did not change.
+// A state that a former version of the provider wrote is read, planned and applied: nothing
+// unchanged is deployed again.
 func TestAccStatesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -109,8 +109,8 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 	if err != nil || len(recordings) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	// What was deployed then is something else in today's eyes: the first commit of all
-	// gave charts other versions.
+	// The current version computes a change for what was deployed then: the very first commit gave
+	// charts other versions.
 	changed := map[string][]string{"5fb45fc": {"~ a/one", "~ a/two"}}
 	for _, recording := range recordings {
 		version := strings.TrimSuffix(filepath.Base(recording), ".json")
@@ -144,7 +144,7 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 			w.run(t, "destroy", "-auto-approve")
 			s.expectNothing(t, 0)
 
-			// The same without a refresh, which would complete the state.
+			// The same without a refresh, which would add what the state lacks.
 			blind := newWorkspace(t)
 			s.restore(t, blind, recording)
 			blind.configure(t, config...)
@@ -196,8 +196,8 @@ func (s *fixture) restore(t *testing.T, w *workspace, recording string) {
 	w.write(t, "terraform.tfstate", string(rewritten(t, left.State, strings.NewReplacer(pairs...))))
 }
 
-// Recording is done by hand, once for a version: FLEET_RECORD_STATE is its name and
-// the folder of its binary, as in "v1.0.0=/tmp/old".
+// A recording is made by hand, once for a version. FLEET_RECORD_STATE contains the name of the
+// version and the folder of its binary, as in "v1.0.0=/tmp/old".
 func TestAccRecordState(t *testing.T) {
 	version, folder, ok := strings.Cut(os.Getenv("FLEET_RECORD_STATE"), "=")
 	if !ok {
@@ -242,7 +242,7 @@ func TestAccRecordState(t *testing.T) {
 	}
 }
 
-// stripped is what whoever makes an object says of it.
+// stripped returns the metadata that the author of an object sets.
 func stripped(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: meta.Name, Labels: meta.Labels, Annotations: meta.Annotations}
 }

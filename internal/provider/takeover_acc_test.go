@@ -27,9 +27,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// helm4 puts a release on cluster i as Helm 4 makes it: records as recorded, and
-// objects applied on the server by the field manager helm. testdata/helm4 says how
-// they were recorded.
+// helm4 installs a release on cluster i as Helm 4 does: records as recorded, and objects applied on
+// the server by the field manager helm. testdata/helm4 describes how they were recorded.
 func (s *fixture) helm4(t *testing.T, i int, records ...string) {
 	t.Helper()
 	s.namespaced(t, i)
@@ -87,7 +86,7 @@ func (s *fixture) namespaced(t *testing.T, i int) {
 	}
 }
 
-// resource is where an object of one of the kinds of these tests is kept.
+// resource returns the API resource of an object of one of the kinds in these tests.
 func (s *fixture) resource(t *testing.T, i int, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
@@ -105,7 +104,7 @@ func decoded(t *testing.T, manifest string) []*unstructured.Unstructured {
 	for {
 		object := &unstructured.Unstructured{}
 		switch err := decoder.Decode(&object.Object); {
-		case err == io.EOF: //nolint:errorlint // the decoder answers it bare
+		case err == io.EOF: //nolint:errorlint // the decoder returns it unwrapped
 			return objects
 		case err != nil:
 			t.Fatal(err)
@@ -115,7 +114,7 @@ func decoded(t *testing.T, manifest string) []*unstructured.Unstructured {
 	}
 }
 
-// packed is a release as a record holds it.
+// packed is a release in the form of a record.
 func packed(t *testing.T, recorded map[string]any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(recorded)
@@ -133,7 +132,7 @@ func packed(t *testing.T, recorded map[string]any) []byte {
 	return []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
 }
 
-// unpacked is what the record of a revision of release web holds on the first cluster.
+// unpacked returns the content of the record of a revision of release web on the first cluster.
 func (s *fixture) unpacked(t *testing.T, revision int) string {
 	t.Helper()
 	secret, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), fmt.Sprintf("sh.helm.release.v1.web.v%d", revision), metav1.GetOptions{})
@@ -185,15 +184,15 @@ func (s *fixture) pods(t *testing.T, i int) []string {
 	return uids
 }
 
-// A release that Fleet's agent or plain Helm 4 made is taken over in place: its
-// history stays, its pods run on, and what Fleet left to find it by is gone.
+// A release of Fleet's agent or of plain Helm 4 is taken over in place: its history stays, its pods
+// continue to run, and the marks by which Fleet finds it are removed.
 func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	tests := map[string]struct {
 		records []string
 		holder  string
-		// untouched: the objects that are as wanted stay as they are to the byte.
+		// untouched is true if objects that are as wanted stay the same to the byte.
 		untouched bool
 	}{
 		"Fleet": {records: []string{"fleet.v1.json", "fleet.v2.json"}, holder: "Fleet's agent (fleet-apps-web)"},
@@ -269,7 +268,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 	}
 }
 
-// A Fleet agent that runs on the cluster is warned about: it would put back what is
+// The plan warns about a Fleet agent that runs on the cluster: the agent would restore what is
 // taken from it.
 func TestAccRunningFleetAgentIsWarnedAbout(t *testing.T) {
 	t.Parallel()
@@ -297,8 +296,8 @@ func TestAccRunningFleetAgentIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// Objects that belong to no release, or to another, are listed by the plan and taken
-// over where that is asked for.
+// The plan lists objects that belong to no release, or to another, and they are taken over on
+// request.
 func TestAccBareObjectsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

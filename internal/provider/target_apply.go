@@ -17,9 +17,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// apply brings the clusters from what was before to plan and fills in what is
-// true then, in private state as well. It is false when nothing was begun. create says that
-// no state knows the target yet, nor did one that it replaces.
+// apply changes the clusters from before to plan. It sets the computed attributes and private state
+// to the result. It returns false if it stopped before any change. create is true if no state
+// contains the target or one that it replaces.
 func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, create bool, private *state.Private, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
 	desired, reason := f.desired(ctx, config, plan, private.ObjectVersions, diags)
@@ -80,7 +80,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	return true
 }
 
-// setApplied makes the computed attributes of what is true after an apply.
+// setApplied sets the computed attributes to the result of an apply.
 func setApplied(ctx context.Context, plan *targetModel, after state.Shown, counts status.Changes, change deploy.Change, diags *diag.Diagnostics) {
 	planned := plan.Records
 	plan.setShown(after)
@@ -90,14 +90,14 @@ func setApplied(ctx context.Context, plan *targetModel, after state.Shown, count
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())
 	}
-	if plan.Stages.IsUnknown() { // No plan has reported what is held.
+	if plan.Stages.IsUnknown() { // No plan has reported the held deployments.
 		plan.Stages = types.StringValue(change.StagesText())
 		diagnostics.Add(diags, report.Held(plan.Name.ValueString(), change.Held))
 	}
 }
 
-// forgetUnreachable drops removals that failed because a cluster whose entry is gone does not
-// answer any more, if on_missing says so.
+// forgetUnreachable discards removals that failed because a cluster does not respond. It discards
+// them only if the entry of the cluster was removed and on_missing allows it.
 func (f *providerData) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
 	if f.OnMissing == deploy.ForgetMissing {
 		diagnostics.Add(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))

@@ -46,9 +46,9 @@ type targetModel struct {
 	Stages             types.String   `tfsdk:"stages"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
-	// driftState is what private state adds to the deployments.
+	// driftState is the part of private state that belongs to the deployments.
 	driftState state.DriftState
-	// decided is the time for which change windows decide.
+	// decided is the time at which change windows are evaluated.
 	decided time.Time
 }
 
@@ -75,7 +75,7 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	}
 }
 
-// drift is live for a state that was written before the attribute was there.
+// drift returns live for a state that was written before the attribute existed.
 func (m *targetModel) drift() deploy.Drift {
 	if m.Drift.ValueString() == "" {
 		return deploy.DriftLive
@@ -83,8 +83,8 @@ func (m *targetModel) drift() deploy.Drift {
 	return deploy.Drift(m.Drift.ValueString())
 }
 
-// diff is auto for a configuration without the attribute. A state that was written before auto
-// was there has none either.
+// diff returns auto for a configuration without the attribute. A state that was written before auto
+// existed has no such attribute either.
 func (m *targetModel) diff() deploy.DiffMode {
 	return deploy.DiffMode(cmp.Or(m.Diff.ValueString(), string(deploy.DiffAuto)))
 }

@@ -25,8 +25,9 @@ import (
 )
 
 // ModifyPlan shows what an apply will do. It is called at plan and again at apply, perhaps on
-// another machine, and must return the same: the plan is a function of configuration, prior
-// state, private state and content pinned by digest. Clusters are asked for reports only.
+// another machine, and must return the same: the plan is a function of configuration, prior state,
+// private state and content pinned by digest. Clusters are read for reports, and the plan of a
+// create also reads capabilities and the inventory of a Fleet.
 func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
 	if req.Plan.Raw.IsNull() {
@@ -70,8 +71,8 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planTarget fills in the computed attributes of a plan. private is nil for a create: Create is
-// not given it. The marker is for the Delete that can come before a Create.
+// planTarget fills in the computed attributes of a plan. private is nil for a create, because
+// Terraform does not pass it to Create. The marker is for the Delete that can run before a Create.
 func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, diags *diag.Diagnostics) state.ReplacementMarker {
 	name := plan.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
@@ -119,7 +120,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 
 // planDestroy shows what is removed with a target.
 func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, private state.Private) {
-	// The marker of a replacement that was not carried out must not hold back a removal.
+	// The marker of a replacement that was not carried out must not prevent a removal.
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
@@ -146,8 +147,8 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, &resp.Diagnostics)
 }
 
-// desired is what the configuration asks for, given the known versions of objects that values
-// come from. reason says why that is not known yet, "" if it is.
+// desired returns what the configuration wants. known are the versions of the objects that values
+// come from. reason names what is not known yet, "" if everything is known.
 func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired deploy.Desired, reason string) {
 	name := m.Name.ValueString()
 	if reason = f.unknownForAll(ctx, m); reason != "" {
@@ -210,8 +211,8 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	return desired, ""
 }
 
-// unknownForAll says what is not known yet that decides about all deployments of a target, whatever its
-// bundles are, "" for nothing.
+// unknownForAll names what is not known yet and decides about all deployments of a target,
+// regardless of its bundles. It returns "" if there is no such value.
 func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string {
 	switch {
 	case m.Name.IsUnknown() || framework.IsUnknownInside(ctx, m.Targets):
@@ -231,8 +232,8 @@ func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string
 	return unknownFacts(unknown)
 }
 
-// clustersFor returns the clusters that a target can select. reason says what is not known yet of them
-// that can decide about a deployment, "" for nothing.
+// clustersFor returns the clusters that a target can select. reason names their unknown facts that
+// can decide about a deployment, "" if there are none.
 func (f *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
 	// Windows and policies select clusters, too.
 	selects := len(f.Windows.Windows)+len(f.Policies) > 0
@@ -253,13 +254,13 @@ func unknownFacts(clusters []string) string {
 	return "labels or other facts of cluster " + strings.Join(clusters, ", ")
 }
 
-// checkDeployment finds what is wrong with the names and the rules of a deployment.
+// checkDeployment finds errors in the names and the rules of a deployment.
 func checkDeployment(d target.Deployment) error {
 	return errors.Join(d.CheckNames(), kube.CheckRules(release.RulesOf(d.Options)))
 }
 
-// planChange plans the way from prior to what is desired, reports it, and fills in the
-// computed attributes.
+// planChange plans the change from before to desired, reports it, and fills in the computed
+// attributes.
 func (f *providerData) planChange(ctx context.Context, plan, before *targetModel, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
 	prior := before.records()
 	preview := f.preview()
@@ -278,7 +279,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		return
 	}
 	if f.HasEngine() {
-		// No cluster is connected to, so nothing of them is compared.
+		// The provider connects to no cluster, so it compares no objects there.
 		preview.Connectable = func(string) bool { return false }
 	}
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
@@ -298,7 +299,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
 }
 
-// repeats reports whether the plan of a target is repeated during an apply, given its id. It was
-// reported before: there was no refresh in this process. Nor was there with -refresh=false,
-// which asks for no look at any cluster.
+// repeats reports whether the plan of a target with this id is repeated during an apply. Then this
+// process has refreshed nothing, and an earlier process has reported the plan. A plan with
+// -refresh=false also counts as repeated: it requests no reads of clusters.
 func (f *providerData) repeats(id string) bool { return id != "" && !f.registry.KnowsInstance(id) }

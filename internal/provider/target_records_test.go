@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// What a cluster made of objects stands in records, where the delete of a tainted target finds
-// it. A state of an earlier version has it in private state.
+// The changes that a cluster made to objects are in records, where the delete of a tainted target
+// finds them. A state of an earlier version has them in private state.
 func TestStoredDifferencesAreKept(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c", Bundle: "web"}

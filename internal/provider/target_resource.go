@@ -50,7 +50,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		before = stateOf(left)
 		plan.ID = before.ID
 	}
-	// Nothing is stored of a target that is created, but the marker of its plan may be.
+	// A new target has nothing in private state, except perhaps the marker of its plan.
 	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
 	plan.decided = r.providerData.Windows.TimeFor(stored.Decided)
 	private.Decided = plan.decided
@@ -62,17 +62,17 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	begun := f.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, stored, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
-		// What the replaced target left is in no other state.
+		// No other state contains the releases that the replaced target left.
 		takeOver(&plan, left)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
 	if resp.Diagnostics.HasError() && len(plan.shown().Deployments) == 0 {
-		// Nothing is there, so there is nothing to know. Terraform would taint what is
-		// saved now, and with create_before_destroy remove what it was to replace.
+		// No deployment exists, so nothing is saved. Terraform would taint a saved target. With
+		// create_before_destroy it would then remove the target that was to be replaced.
 		return
 	}
-	// What is true is saved whether all of it was wanted or not.
+	// The result is saved even if the apply failed in part.
 	if begun {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
@@ -92,7 +92,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	model.driftState = private.DriftState
 	moves := state.MovesOf(model.records(), nil, r.providerData.HasEngine())
 	if r.providerData.HasEngine() && r.providerData.fleetEngine == nil || r.providerData.Management == nil && len(moves.Unwanted) > 0 {
-		return // Which Fleet it is is not known yet, or the plan reports what is wrong.
+		return // The Fleet is not known yet, or the plan reports the problem.
 	}
 	private = private.ForDelivery(model.records(), r.providerData.HasEngine())
 	r.providerData.registry.RecordInstance(model.ID.ValueString())
@@ -201,7 +201,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if marker.Planned {
-		f.registry.RecordInstance(model.ID.ValueString()) // No Read comes before the create in this process.
+		f.registry.RecordInstance(model.ID.ValueString()) // No Read runs before the create in this process.
 		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.shown().Lost(), UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
@@ -214,8 +214,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 }
 
-// remove removes deployments. It reports false if some of them could not be removed, and leaves
-// those in the model, so that they are tried again, and what the Create of a replacement adopts.
+// remove removes deployments. It returns false if some of them could not be removed. The model
+// keeps those, so that the next apply removes them, and the deployments that the Create of a
+// replacement adopts.
 func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.records()
 	blocked := blockedRemovals(f, removed, private.Needs, diags)
@@ -239,7 +240,7 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 	return false
 }
 
-// stateOf is the state that a replacement begins with. It has no name, so that every release
+// stateOf returns the state that a replacement begins with. It has no name, so that every release
 // is read and labelled again.
 func stateOf(left deploy.Predecessor) *targetModel {
 	before := &targetModel{ID: types.StringValue(left.Instance), PlanObjects: types.BoolValue(true)}
@@ -247,8 +248,8 @@ func stateOf(left deploy.Predecessor) *targetModel {
 	return before
 }
 
-// takeOver makes what a replaced target left the state of its replacement, which could not be
-// begun.
+// takeOver stores the releases that a replaced target left in the state of its replacement. The
+// apply of the replacement could not begin.
 func takeOver(m *targetModel, left deploy.Predecessor) {
 	m.setShown(m.contents(left.Records, left.Lost, nil).Shown())
 	if m.Summary.IsUnknown() {

@@ -26,8 +26,7 @@ import (
 const (
 	defaultTimeout    = "5m"
 	defaultMaxHistory = 5
-	// defaultOperation bounds a whole create, update or delete unless the
-	// timeouts block says otherwise.
+	// defaultOperation limits a whole create, update or delete if the timeouts block sets no limit.
 	defaultOperation = time.Hour
 )
 
@@ -157,9 +156,9 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "How many deployments and objects are ready, by cluster, such as `3/3 deployments, 41/41 objects`, with the number of objects that are not: " +
 					"`2/3 deployments, 38/41 objects, 1 modified, 2 missing`. Hooks and `crds/` are excepted.",
 			},
-			// What a removal needs stands in the state and not in private state: the Delete of a
-			// tainted resource is not given the stored private state. Each record is one text:
-			// the framework visits every attribute several times in each plan.
+			// The data for a removal is in the state and not in private state: Terraform does not
+			// pass private state to the Delete of a tainted resource. Each record is one text: the
+			// framework visits every attribute several times in each plan.
 			"records": schema.MapAttribute{
 				Computed: true, Sensitive: true, ElementType: types.StringType,
 				MarkdownDescription: "What the provider knows of each release, as JSON by `cluster/bundle`. Only these releases are ever removed, and only with the data stored here: " +

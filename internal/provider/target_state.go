@@ -41,7 +41,7 @@ func (r *targetResource) upgrade0(ctx context.Context, req resource.UpgradeState
 	resp.DynamicValue = value
 }
 
-// shown converts from values of Terraform: what a plan or a state shows of deployments.
+// shown converts from values of Terraform: the part of a plan or a state that shows deployments.
 func (m *targetModel) shown() state.Shown {
 	return state.Shown{
 		Deployments: framework.StringsOfMap(m.Deployments), Objects: framework.StringsOfMap(m.Objects), Records: framework.StringsOfMap(m.Records),
@@ -66,18 +66,18 @@ func (m *targetModel) setShown(shown state.Shown) {
 	}
 }
 
-// records are what the state knows of each deployment.
+// records returns the record of each deployment in the state.
 func (m *targetModel) records() map[deploy.Key]deploy.Record {
 	return m.shown().DeployRecords(m.driftState)
 }
 
-// contents are what the state is to show of records.
+// contents returns what the state shows of records.
 func (m *targetModel) contents(records map[deploy.Key]deploy.Record, lost state.LostReleases, held map[deploy.Key]bool) state.Contents {
 	return state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: m.PlanObjects.ValueBool()}
 }
 
-// setPlanned makes the computed attributes of a plan. lost are the releases of wanted
-// deployments that were not on their clusters.
+// setPlanned sets the computed attributes of a plan. lost are the releases of wanted deployments
+// that were missing on their clusters.
 func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost state.LostReleases) {
 	creating := before.ID.IsNull()
 	var shown *state.Shown
@@ -91,7 +91,7 @@ func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost
 	} else {
 		m.Summary, m.Stages, m.Records = before.Summary, before.Stages, before.Records
 	}
-	if creating { // The one that a replacement continues can have more.
+	if creating { // A replacement can continue a target with more records.
 		m.Records = types.MapUnknown(types.StringType)
 	}
 	if m.releaseLabels().MayChange(before.releaseLabels()) {
@@ -100,7 +100,7 @@ func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost
 	}
 }
 
-// setUnknown makes the computed attributes of a plan that knows nothing.
+// setUnknown sets the computed attributes of a plan in which nothing is known.
 func (m *targetModel) setUnknown() {
 	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
 		*computed = types.MapUnknown(types.StringType)
@@ -108,7 +108,7 @@ func (m *targetModel) setUnknown() {
 	m.Summary, m.Stages = types.StringUnknown(), types.StringUnknown()
 }
 
-// releaseLabels is what stands on the records of releases.
+// releaseLabels returns the values that are in the records of releases.
 func (m *targetModel) releaseLabels() state.ReleaseLabels {
 	text := func(value types.String) state.Optional[string] {
 		return state.Optional[string]{Value: value.ValueString(), IsMissing: value.IsNull(), Unknown: value.IsUnknown()}

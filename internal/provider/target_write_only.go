@@ -43,9 +43,8 @@ func writeOnlyVersionAttribute(of string) schema.MapAttribute {
 	}
 }
 
-// readWriteOnly adds the write-only input of the configuration to deployments of the bundles.
-// Terraform passes it in the configuration alone. reason says what is not known yet that the
-// plan depends on, "" if there is no such thing.
+// readWriteOnly reads the write-only input for deployments of the bundles. Only the configuration
+// contains it. reason names an unknown value that the plan depends on, "" if there is none.
 func (m *targetModel) readWriteOnly(ctx context.Context, config tfsdk.Config, bundles []*bundle.Bundle, diags *diag.Diagnostics) (found map[string]*target.WriteOnly, reason string) {
 	if framework.IsUnknownInside(ctx, m.ValuesVersions) {
 		return nil, target.ValuesVersionsAttribute
@@ -69,15 +68,15 @@ func (m *targetModel) readWriteOnly(ctx context.Context, config tfsdk.Config, bu
 	return found, ""
 }
 
-// writeOnlyEntries is nil for an attribute that is unknown, and empty for one that is not
-// given.
+// writeOnlyEntries returns nil for an unknown attribute, and an empty map for one that is not set.
 func writeOnlyEntries(ctx context.Context, config tfsdk.Config, attribute string, diags *diag.Diagnostics) map[string]any {
 	var given types.Dynamic
 	diags.Append(config.GetAttribute(ctx, path.Root(attribute), &given)...)
 	if given.IsUnknown() || given.IsUnderlyingValueUnknown() {
 		return nil
 	}
-	// No error can be made of a value of a configuration, and an error could quote it.
+	// A value of a configuration can always be converted. An error could quote the value, so it is
+	// dropped.
 	plain, _ := framework.Conversion{Unknown: target.Unknown{}, Floats: true}.Plain(given)
 	switch value := plain.(type) {
 	case nil:

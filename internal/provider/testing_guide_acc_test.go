@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The files of the guide about tests run as they are printed, on a cluster. The test removes what it has
-// installed, and a condition that does not hold fails it.
+// The files of the guide about tests run as they are printed, on a cluster. The test removes what
+// it has installed, and a condition that is false fails it.
 func TestAccTestingGuide(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -22,7 +22,8 @@ func TestAccTestingGuide(t *testing.T) {
 	for _, file := range files {
 		w.write(t, file[1], file[2])
 	}
-	// It installs the module of the first file. That the provider is in no registry does not matter.
+	// It installs the module of the first file. The provider is in no registry, which does not
+	// matter.
 	if output, err := w.try(t, "init", "-input=false"); err != nil && !strings.Contains(output, "- test.") {
 		t.Fatalf("terraform init: %v\n%s", err, output)
 	}

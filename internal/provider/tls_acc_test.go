@@ -12,7 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// One authority of the provider block counts for repositories and charts, without an entry for them.
+// One authority of the provider block applies to repositories and charts, without an entry for
+// them.
 func TestAccAuthorityOfAllServers(t *testing.T) {
 	t.Parallel()
 	charts := charttest.New(t, charttest.Options{TLS: true})

@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A failed install returns when the definitions that it has made are gone, with the objects of
-// their kinds.
+// A failed install returns when the definitions that it has made no longer exist, with the objects
+// of their kinds.
 func TestAccFailedInstallLeavesNoDefinition(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{

@@ -10,20 +10,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// later is a value that is known only after the apply, and what it will be.
+// later is a value that is known only after the apply, with its later value.
 func later(name, value string) string {
 	return fmt.Sprintf("resource \"terraform_data\" %q {\n  input = %s\n}\n", name, value)
 }
 
-// Everything that may come from a resource of the same apply does, once: the plan fails
-// on nothing, the apply holds to it, and the next plan is empty. First the target is
-// made so, then it is there already and the value is about to be made anew.
+// Each value that may come from a resource of the same apply does so once: the plan does not fail,
+// the apply does what was planned, and the next plan is empty. First the target is created in this
+// way. Then the target exists, and the value becomes unknown again.
 func TestAccUnknownUntilApply(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	const output = "terraform_data.later.output"
 	tests := map[string]struct {
-		// value is what will be known, and place puts an expression where it belongs.
+		// value is the later value, and place puts an expression where it belongs.
 		value func(s *fixture) string
 		place func(s *fixture, expression string) []string
 	}{
@@ -110,7 +110,7 @@ func TestAccUnknownUntilApply(t *testing.T) {
 				t.Errorf("the release was %v and is %v", before, after)
 			}
 			w.configure(t, append(test.place(s, test.value(s)), later("later", test.value(s)))...)
-			w.expectEmptyPlan(t) // It has made no difference where the value came from.
+			w.expectEmptyPlan(t) // The source of the value made no difference.
 			w.run(t, "destroy", "-auto-approve")
 			s.expectNothing(t, 0)
 		})
@@ -132,8 +132,8 @@ func (s *fixture) providerWith(clusters string) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    %s\n    b = %s\n  }\n}\n", s.namespace, clusters, s.clusterEntry(1))
 }
 
-// A label whose value is known only after the apply leaves everything known if nothing reads it. If a
-// customization does, the deployments are unknown.
+// A label whose value is known only after the apply leaves everything known if nothing reads it. If
+// a customization reads it, the deployments are unknown.
 func TestAccUnknownLabel(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -35,8 +35,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// samples are made of servers that really serve, and of clusters that do not answer:
-// planning needs none.
+// samples use servers that really respond, and clusters that do not: planning needs no cluster.
 type samples struct {
 	c                       *terraform
 	git                     *gittest.Server
@@ -83,7 +82,7 @@ func (s *samples) write(t *testing.T, name, content string) string {
 	return path
 }
 
-// certificate is one that signs itself, and its key.
+// certificate returns a self-signed certificate and its key.
 func certificate(t *testing.T) (certificate, key string) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -102,7 +101,7 @@ func certificate(t *testing.T) (certificate, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
 }
 
-// blocks are the schemas whose attributes have to be in a sample.
+// blocks returns the schemas whose attributes have to be in a sample.
 func (s *samples) blocks() map[string]*tfprotov6.SchemaBlock {
 	blocks := map[string]*tfprotov6.SchemaBlock{"provider": s.c.schemas.Provider.Block}
 	for name, schema := range s.c.schemas.ResourceSchemas {
@@ -117,7 +116,7 @@ func (s *samples) all(t *testing.T) []sample {
 	return append(append(all, s.targets(t)...), s.engines(t)...)
 }
 
-// engines are reached in every way there is. A bundle needs none, so nothing of it is unknown.
+// engines are reached in every possible way. A bundle needs none, so nothing of it is unknown.
 func (s *samples) engines(t *testing.T) []sample {
 	t.Helper()
 	var all []sample
@@ -221,15 +220,15 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	return []sample{branch, revision, directory, access}
 }
 
-// accessTable says that credentials and authorities leave unknown what needs them, and nothing else.
+// accessTable states that unknown credentials and authorities leave unknown only what needs them.
 func accessTable(unknown, attribute, prefix string) []allowed {
 	return []allowed{
 		{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}, {when: `tls.*`, unknown: unknown},
 	}
 }
 
-// bundles are of every source. Only some carry all options: the framework takes long
-// over large configurations.
+// bundles are bundles of every source. Only some have all options, because the framework is slow
+// with large configurations.
 func (s *samples) bundles(t *testing.T) []sample {
 	t.Helper()
 	provider := s.providerOf(t, s.access())
@@ -277,7 +276,7 @@ func (s *samples) options() map[string]any {
 	return plain
 }
 
-// sampled makes up a value for an attribute.
+// sampled makes a value for an attribute.
 func (s *samples) sampled(attribute *tfprotov6.SchemaAttribute) any {
 	if attribute.NestedType != nil {
 		object := map[string]any{}
@@ -338,7 +337,7 @@ func sampledType(of tftypes.Type) any {
 	return "x"
 }
 
-// targets are a target on clusters that are reached in every way there is.
+// targets are a target on clusters that are reached in every possible way.
 func (s *samples) targets(t *testing.T) []sample {
 	t.Helper()
 	made := s.of(t, "bundle", "fleet_bundle", s.providerOf(t, s.access()), map[string]any{"name": "one", "files": map[string]any{"cm.yaml": manifest}})
@@ -374,7 +373,7 @@ func (s *samples) targets(t *testing.T) []sample {
 	return []sample{target, whole, one}
 }
 
-// clusters are a provider's, reached in every way there is.
+// clusters are the clusters of a provider, reached in every possible way.
 func (s *samples) clusters() map[string]any {
 	facts := func(connection map[string]any) map[string]any {
 		connection["labels"] = map[string]any{"on": "yes"}
@@ -440,7 +439,7 @@ func (s *samples) clusters() map[string]any {
 	return plain
 }
 
-// windowSamples are windows that are always open, and one of a bundle that is not there.
+// windowSamples are windows that are always open, and one for a bundle that does not exist.
 func windowSamples() map[string]any {
 	selector := func() map[string]any {
 		return map[string]any{
@@ -465,7 +464,7 @@ func windowSamples() map[string]any {
 	}
 }
 
-// deployed is the state after everything that is planned was deployed and is ready.
+// deployed is the state after all planned deployments were deployed and are ready.
 func (s sample) deployed(t *testing.T) existing {
 	t.Helper()
 	c := newTerraform(t)
@@ -505,7 +504,7 @@ func (s sample) deployed(t *testing.T) existing {
 	return existing{value: tftypes.NewValue(plan.value.Type(), attributes)}
 }
 
-// digests are the whole digests of planned deployments, of which a plan shows the beginning.
+// digests are the full digests of planned deployments. A plan shows only their beginnings.
 func (s sample) digests(t *testing.T, planned tftypes.Value) map[deploy.Key]string {
 	t.Helper()
 	fleet := New("test", &Cleanup{})()
@@ -528,7 +527,7 @@ func (s sample) digests(t *testing.T, planned tftypes.Value) map[deploy.Key]stri
 	return digests
 }
 
-// textsOf are the elements of a map of texts.
+// textsOf returns the elements of a map of texts.
 func textsOf(t *testing.T, value tftypes.Value) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -542,7 +541,7 @@ func textsOf(t *testing.T, value tftypes.Value) map[string]string {
 	return texts
 }
 
-// plainOf is the inverse of typedOf, for what holds only maps and texts.
+// plainOf is the inverse of typedOf, for values that contain only maps and texts.
 func plainOf(t *testing.T, value tftypes.Value) any {
 	t.Helper()
 	var text string

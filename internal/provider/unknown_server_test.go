@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// terraform speaks the protocol to a provider of its own, as the CLI does.
+// terraform calls its own provider by the plugin protocol, as the CLI does.
 type terraform struct {
 	server  tfprotov6.ProviderServer
 	schemas *tfprotov6.GetProviderSchemaResponse
@@ -35,7 +35,7 @@ func newTerraform(t *testing.T) *terraform {
 	return &terraform{server: server, schemas: schemas()}
 }
 
-// schemas are asked for once: the CLI keeps them, too.
+// schemas are requested once: the CLI keeps them, too.
 //
 //nolint:gochecknoglobals // made at most once and never changed
 var schemas = sync.OnceValue(func() *tfprotov6.GetProviderSchemaResponse {
@@ -97,17 +97,17 @@ func (c *terraform) configure(t *testing.T, config tftypes.Value) []string {
 	return complaints(t, resp.Diagnostics, err)
 }
 
-// existing is what a state holds of a resource; its value is null for none.
+// existing is a resource in a state; its value is null for none.
 type existing struct {
 	value   tftypes.Value
 	private []byte
 }
 
-// answered is what a plan answers.
+// answered is the response to a plan.
 type answered struct {
 	value   tftypes.Value
 	private []byte
-	// wrong and warnings are its diagnostics.
+	// wrong and warnings are the diagnostics of the plan.
 	wrong, warnings []string
 }
 
@@ -115,7 +115,7 @@ func (c *terraform) none(resource string) existing {
 	return existing{value: tftypes.NewValue(c.schemas.ResourceSchemas[resource].ValueType(), nil)}
 }
 
-// refresh reads a resource anew.
+// refresh reads a resource again.
 func (c *terraform) refresh(t *testing.T, resource string, prior existing) (existing, []string) {
 	t.Helper()
 	if prior.value.IsNull() {
@@ -146,7 +146,7 @@ func (c *terraform) plan(t *testing.T, resource string, config tftypes.Value, pr
 	return answer
 }
 
-// apply carries a plan out.
+// apply applies a plan.
 func (c *terraform) apply(t *testing.T, resource string, config tftypes.Value, prior existing, to answered) existing {
 	t.Helper()
 	resp, err := c.server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
@@ -158,8 +158,8 @@ func (c *terraform) apply(t *testing.T, resource string, config tftypes.Value, p
 	return existing{value: unpacked(t, resp.NewState, config.Type()), private: resp.Private}
 }
 
-// proposed is what Terraform makes of configuration and state before it asks for a
-// plan: what is not configured and computed is as before, or unknown.
+// proposed is the value that Terraform makes of configuration and state before it requests a plan:
+// a computed attribute that is not configured is as before, or unknown.
 func (c *terraform) proposed(t *testing.T, resource string, config, prior tftypes.Value) tftypes.Value {
 	t.Helper()
 	given := attributesOf(t, config)
@@ -185,11 +185,10 @@ func attributesOf(t *testing.T, object tftypes.Value) map[string]tftypes.Value {
 	if err := object.As(&attributes); err != nil {
 		t.Fatal(err)
 	}
-	return maps.Clone(attributes) // It is the object's own.
+	return maps.Clone(attributes) // The original map belongs to the object.
 }
 
-// typedOf writes plain values as a type wants them; what is left out of an object is
-// null.
+// typedOf converts plain values to a type. Attributes that an object lacks are null.
 func typedOf(t *testing.T, of tftypes.Type, plain any) tftypes.Value {
 	t.Helper()
 	if plain == nil {
@@ -233,7 +232,7 @@ func typedOf(t *testing.T, of tftypes.Type, plain any) tftypes.Value {
 	return tftypes.NewValue(of, plain)
 }
 
-// written names a path as people do: clusters["a"].exec.args[0].
+// written returns a path as users write it: clusters["a"].exec.args[0].
 func written(path *tftypes.AttributePath) string {
 	var text strings.Builder
 	for _, step := range path.Steps() {
@@ -249,7 +248,7 @@ func written(path *tftypes.AttributePath) string {
 	return strings.TrimPrefix(text.String(), ".")
 }
 
-// schemaPaths are all attributes that can be configured, at any depth.
+// schemaPaths returns all attributes that can be configured, at any depth.
 func schemaPaths(block *tfprotov6.SchemaBlock) []string {
 	var paths []string
 	for _, attribute := range block.Attributes {

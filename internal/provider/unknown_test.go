@@ -16,10 +16,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Every attribute of the provider and of all resources is unknown once, at every
-// depth: map, entry, list, element and leaf. That is no error, what the plan then
-// shows as known holds whatever the value turns out to be, and nothing is unknown but
-// what the table says.
+// Every attribute of the provider and of all resources is unknown once, at every depth: map, entry,
+// list, element and leaf. This is no error. What the plan then shows as known is right for every
+// later value, and only the values in the table are unknown.
 func TestEveryAttributeUnknownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSamples(t)
@@ -45,7 +44,7 @@ func TestEveryAttributeUnknownOnce(t *testing.T) {
 			})
 		}
 	}
-	// Whoever adds an attribute adds it to a sample.
+	// A new attribute has to be added to a sample.
 	for where, block := range s.blocks() {
 		for _, path := range schemaPaths(block) {
 			if isWriteOnlyInput(path) {
@@ -58,7 +57,7 @@ func TestEveryAttributeUnknownOnce(t *testing.T) {
 	}
 }
 
-// isWriteOnlyInput says whether a path is in write-only input or its versions.
+// isWriteOnlyInput reports whether a path is in write-only input or its versions.
 func isWriteOnlyInput(path string) bool {
 	return strings.HasPrefix(path, target.ValuesAttribute) || strings.HasPrefix(path, target.FilesAttribute)
 }
@@ -68,28 +67,29 @@ type sample struct {
 	name             string
 	resource         string
 	provider, config tftypes.Value
-	// state is what an apply of it leaves, null if an apply needs no cluster.
+	// state is the state after an apply of the sample, null if an apply needs no cluster.
 	state existing
-	// ofProvider says that the attributes of the provider are varied as well.
+	// ofProvider is true if the attributes of the provider are varied as well.
 	ofProvider bool
-	// createOnly saves time where another sample is varied as an update, too.
+	// createOnly saves time if another sample is also varied as an update.
 	createOnly bool
-	// shared plans all variations of a configuration, nil if each needs a provider of
-	// its own.
+	// shared plans all variations of a configuration. It is nil if each variation needs a provider
+	// of its own.
 	shared *terraform
-	// unknown is the table: what may be unknown when the attribute that matches the
-	// expression is. The first that matches counts; where none does, nothing is.
+	// unknown is the table: what may be unknown if the attribute that matches the expression is
+	// unknown. The first match applies; without a match, nothing may be unknown.
 	unknown []allowed
 }
 
-// allowed are beginnings of paths; "$1" is what the expression has found.
+// allowed is a row of the table. unknown has beginnings of paths; "$1" in them is the match of the
+// expression.
 type allowed struct {
 	when, unknown string
-	// onlyNew says that it is so for what is to be deployed.
+	// onlyNew limits the row to new deployments.
 	onlyNew bool
-	// onlyOld says that it is so for what is deployed already.
+	// onlyOld limits the row to existing deployments.
 	onlyOld bool
-	// warns is what one warning says then.
+	// warns is in one warning of the plan then.
 	warns string
 }
 
@@ -139,9 +139,9 @@ func (s sample) run(t *testing.T, update bool) {
 	}
 }
 
-// varied are the places that become unknown. Under the race detector these are whole
-// attributes: what is below them is converted by the same code, in one goroutine. make unit
-// runs this test without the race detector, too, and at every depth.
+// varied returns the places that become unknown. Under the race detector these are whole
+// attributes: the values below them are converted by the same code, in one goroutine. make unit
+// also runs this test without the race detector, and at every depth.
 func varied(paths []*tftypes.AttributePath) []*tftypes.AttributePath {
 	if !underRace {
 		return paths
@@ -149,9 +149,8 @@ func varied(paths []*tftypes.AttributePath) []*tftypes.AttributePath {
 	return slices.DeleteFunc(paths, func(at *tftypes.AttributePath) bool { return len(at.Steps()) > 1 })
 }
 
-// vary makes the value at a path unknown, plans, and compares with the plan in which it is
-// known, which an apply makes. make soak plans again with everything else that the value may
-// turn out to be.
+// vary makes the value at a path unknown, plans, and compares with the plan in which the value is
+// known, which an apply makes. make soak plans again with all other values that are possible.
 func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, prior existing, known answered, place func(tftypes.Value) (provider, config tftypes.Value)) {
 	t.Helper()
 	provider, config := place(replaced(t, of, at, func(tftypes.Value) any { return tftypes.UnknownValue }))
@@ -184,7 +183,7 @@ func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, 
 	}
 }
 
-// knowsAny says whether a plan shows anything as known that is not configured.
+// knowsAny reports whether a plan shows a value as known that is not configured.
 func knowsAny(t *testing.T, resource string, plan tftypes.Value) bool {
 	t.Helper()
 	knows := false
@@ -208,7 +207,7 @@ func knowsAny(t *testing.T, resource string, plan tftypes.Value) bool {
 // itself, raw, for tftypes.NewValue.
 func itself(v tftypes.Value) any { return v }
 
-// another is a different value of the same type, nil where there is none.
+// another returns a different value of the same type, nil if there is none.
 func another(v tftypes.Value) any {
 	switch {
 	case v.Type().Is(tftypes.String):
@@ -251,7 +250,7 @@ func replaced(t *testing.T, in tftypes.Value, at *tftypes.AttributePath, by func
 	return out
 }
 
-// pathsOf are the places of all values but null.
+// pathsOf returns the places of all values but null.
 func pathsOf(t *testing.T, in tftypes.Value) []*tftypes.AttributePath {
 	t.Helper()
 	var paths []*tftypes.AttributePath
@@ -269,11 +268,11 @@ func pathsOf(t *testing.T, in tftypes.Value) []*tftypes.AttributePath {
 
 var element = regexp.MustCompile(`\[[^\]]*\]`)
 
-// general leaves out which element is meant.
+// general returns a path without the keys of its elements.
 func general(at *tftypes.AttributePath) string { return element.ReplaceAllString(written(at), "[*]") }
 
-// contradictions are what a second plan says otherwise than what the first showed as
-// known. Terraform calls each of them an inconsistent final plan.
+// contradictions are the values that the first plan showed as known and a second plan shows
+// differently. Terraform calls each of them an inconsistent final plan.
 func contradictions(t *testing.T, first, second tftypes.Value) []string {
 	t.Helper()
 	var found []string
@@ -337,8 +336,8 @@ func expectConfigured(t *testing.T, c *terraform, resource string, config, plan 
 	}
 }
 
-// expectPrecise wants exactly what the table says to be unknown beyond what is unknown
-// anyway.
+// expectPrecise wants exactly the values in the table to be unknown, beside those that are always
+// unknown.
 func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tftypes.Value, first, known answered) {
 	t.Helper()
 	anyway, expected := unknownIn(t, known.value), allowed{}
@@ -377,7 +376,7 @@ func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tft
 	}
 }
 
-// unknownIn are the places of what is unknown, sorted.
+// unknownIn returns the places of unknown values, sorted.
 func unknownIn(t *testing.T, in tftypes.Value) []string {
 	t.Helper()
 	var paths []string

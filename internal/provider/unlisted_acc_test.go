@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// An API server whose lists of Secrets are empty makes nothing count as gone that the state
-// knows: each command is a process of its own, which has never seen the releases.
+// An API server returns empty lists of Secrets. No release in the state counts as removed. Each
+// command is a process of its own, which has never read the releases.
 func TestAccEmptyListsForgetNothing(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -54,7 +54,7 @@ func TestAccEmptyListsForgetNothing(t *testing.T) {
 		t.Errorf("the value is %q, want y", got)
 	}
 
-	// What is really gone is planned again, and its destruction ends well.
+	// A release that was really removed is planned again, and its destroy succeeds.
 	s.deleteRecords(t, 0)
 	if diff := cmp.Diff([]string{"+ a/one", "+ a/two"}, w.plannedChanges(t)); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)

@@ -13,9 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// Values come from a Secret on each cluster: a change of one is a change of that
-// deployment alone, a missing one is an error of that deployment alone, and what is
-// in it shows nowhere.
+// Values come from a Secret on each cluster: a change of one changes only that deployment, a
+// missing one is an error of only that deployment, and its content shows nowhere.
 func TestAccValuesFrom(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
@@ -53,7 +52,7 @@ resource "fleet_bundle" "app" {
 		t.Errorf("cluster b got %q", got)
 	}
 
-	// It is gone from both.
+	// The Secret is deleted on both clusters.
 	for i := range 2 {
 		if err := s.client(t, i).CoreV1().Secrets(s.namespace).Delete(t.Context(), "words", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
-// windowsAt returns what the windows decide at a time, nil without windows.
+// windowsAt returns the decisions of the windows at a time, nil without windows.
 func windowsAt(f *providerData, at time.Time, diags *diag.Diagnostics) deploy.Windows {
 	clusters, _ := f.clusters.Facts()
 	decided, err := f.Windows.At(at, clusters, f.Groups)
@@ -22,7 +22,8 @@ func windowsAt(f *providerData, at time.Time, diags *diag.Diagnostics) deploy.Wi
 	return decided
 }
 
-// holdByWindows adds what the windows decide to what is desired. With an override they hold nothing.
+// holdByWindows adds the decisions of the windows to desired. With an override, windows hold
+// nothing.
 func holdByWindows(f *providerData, desired deploy.Desired, m *targetModel, diags *diag.Diagnostics) deploy.Desired {
 	if decided := windowsAt(f, m.decided, diags); f.Windows.Override == "" {
 		desired.Windows = decided
@@ -30,7 +31,7 @@ func holdByWindows(f *providerData, desired deploy.Desired, m *targetModel, diag
 	return desired
 }
 
-// reportOverridden reports what windows would have held.
+// reportOverridden reports the deployments that windows would hold without the override.
 func reportOverridden(f *providerData, plan, before *targetModel, desired deploy.Desired, diags *diag.Diagnostics) {
 	windows := windowsAt(f, plan.decided, diags)
 	if f.Windows.Override == "" || windows == nil {
@@ -40,7 +41,7 @@ func reportOverridden(f *providerData, plan, before *targetModel, desired deploy
 	diagnostics.Add(diags, report.WindowsOverridden(plan.Name.ValueString(), f.Windows.Override, held))
 }
 
-// blockedNow are the deployments of a change that windows do not let change now.
+// blockedNow returns the deployments of a change that windows do not allow to change now.
 func blockedNow(f *providerData, change deploy.Change, desired deploy.Desired, diags *diag.Diagnostics) map[deploy.Key]error {
 	windows := windowsAt(f, f.Windows.Clock(), diags)
 	if f.Windows.Override != "" {
@@ -49,13 +50,13 @@ func blockedNow(f *providerData, change deploy.Change, desired deploy.Desired, d
 	return change.Blocked(desired, windows)
 }
 
-// blockedRemovals are the deployments among those to be removed that windows do not let be removed now.
+// blockedRemovals returns the removed deployments that windows do not allow to be removed now.
 func blockedRemovals(f *providerData, removed []deploy.Key, needs map[string][]string, diags *diag.Diagnostics) map[deploy.Key]error {
 	return blockedNow(f, deploy.Change{Remove: removed}, deploy.Desired{Needs: needs}, diags)
 }
 
-// reportDestroy reports that windows hold the removal of a target. What is not known yet holds nothing:
-// the apply knows it.
+// reportDestroy reports that windows hold the removal of a target. It reports nothing if windows or
+// clusters are not known yet: the apply checks again.
 func reportDestroy(f *providerData, gone *targetModel, private state.Private, diags *diag.Diagnostics) {
 	_, unknown := f.clusters.Facts()
 	if f.Windows.Unknown || f.ClustersUnknown || f.GroupsUnknown || len(unknown) > 0 {

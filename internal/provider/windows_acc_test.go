@@ -26,8 +26,8 @@ func closed(more string) string {
 
 const opened = "  windows = { " + openWindow + " }\n"
 
-// Outside of its window nothing is installed, changed or removed, and each plan says until when. When
-// the window opens, the next apply does everything that was held.
+// Outside of its window nothing is installed, changed or removed, and each plan reports until when.
+// When the window opens, the next apply does everything that was held.
 func TestAccWindows(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -73,8 +73,8 @@ func TestAccWindows(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
-// A window concerns the clusters and the bundles that it selects. A reason lets a plan through that it
-// holds, and stands in the history of the release.
+// A window applies to the clusters and the bundles that it selects. A reason overrides the windows
+// for a plan, and is in the history of the release.
 func TestAccWindowsOverride(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -107,7 +107,7 @@ func TestAccWindowsOverride(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
-// Drift is corrected outside of a window only if the window says so.
+// Drift is corrected outside of a window only if the window allows it.
 func TestAccWindowsDrift(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -129,8 +129,9 @@ func TestAccWindowsDrift(t *testing.T) {
 	}
 }
 
-// A plan that was saved while a window was open is applied when it has closed. Nothing is written. For
-// what exists, the error says to plan again. A create is stopped by Terraform, which plans it again.
+// A plan that was saved while a window was open is applied after the window has closed. Nothing is
+// written. For existing releases, the error requests a new plan. Terraform stops a create and plans
+// it again.
 func TestAccWindowsSavedPlan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -175,8 +176,8 @@ func TestAccWindowsSavedPlan(t *testing.T) {
 	}
 }
 
-// savePlan saves a plan in a window that closes soon after, and returns when it does. Fleet's Schedule
-// has seconds, so nobody waits for long.
+// savePlan saves a plan in a window that closes soon after, and returns when it closes. Fleet's
+// Schedule has seconds, so the wait is short.
 func (w *workspace) savePlan(t *testing.T, configure func(schedule string), args []string) time.Time {
 	t.Helper()
 	for open := 10 * time.Second; open < time.Minute; open *= 2 {
@@ -193,7 +194,7 @@ func (w *workspace) savePlan(t *testing.T, configure func(schedule string), args
 	return time.Time{}
 }
 
-// reports runs a command that must succeed and say all of want.
+// reports runs a command that must succeed and print all of want.
 func (w *workspace) reports(t *testing.T, args []string, want ...string) {
 	t.Helper()
 	text := unwrapped(w.run(t, args...))

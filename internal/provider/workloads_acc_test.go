@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// workloads is a chart with what clusters really run. NAME makes names of cluster-
-// scoped objects unique, REPLICAS and VERSION change from step to step.
+// workloads is a chart with typical workloads. NAME makes names of cluster-scoped objects unique,
+// REPLICAS and VERSION change from step to step.
 const workloads = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -81,8 +81,7 @@ metadata: {name: once}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: registry.k8s.io/pause:3.10}]}}}
 `
 
-// What clusters really run is deployed, changed without being made anew, and
-// removed.
+// Typical workloads are deployed, changed without being created again, and removed.
 func TestAccRealWorkloads(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -142,8 +141,8 @@ resource "fleet_bundle" "work" {
 	}
 }
 
-// A container that fails costs its deployment and says so, and what corrects it is
-// deployed by the next apply.
+// A container that fails only fails its deployment, with an error. The next apply deploys the
+// correction.
 func TestAccFailingContainer(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -39,9 +39,9 @@ type secretFixture struct {
 
 	labels []string
 	word   string
-	// provider is the block of the provider, "" for that of the site and labels.
+	// provider is the provider block, "" for the block of the site and labels.
 	provider string
-	// template is added to that of the chart.
+	// template is added to the template of the chart.
 	template string
 	// values and files are arguments of the target.
 	values, files, extra string
@@ -183,10 +183,10 @@ func unzip(t *testing.T, path string, into map[string]string) {
 	}
 }
 
-// Write-only values reach every write of their deployments, whatever its reason, and nothing
-// that Terraform stores or prints.
+// Write-only values are part of every write of their deployments, whatever its reason, and of
+// nothing that Terraform stores or prints.
 //
-//nolint:tparallel // each step goes on from the one before
+//nolint:tparallel // each step continues from the one before
 func TestAccWriteOnlyValues(t *testing.T) {
 	t.Parallel()
 	s := newSecretFixture(t)
@@ -264,8 +264,8 @@ func TestAccWriteOnlyValues(t *testing.T) {
 	}
 }
 
-// Errors of templates and API servers do not quote write-only values, and the apply that
-// takes up a failed one has the value.
+// Errors of templates and API servers do not quote write-only values, and the apply that continues
+// a failed one has the value.
 func TestAccWriteOnlyErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ template, says string }{
@@ -306,7 +306,8 @@ func (s *secretFixture) expectFile(t *testing.T, want string) {
 	}
 }
 
-// A write-only manifest is deployed beside those of its bundle, and goes with its entry.
+// A write-only manifest is deployed beside the manifests of its bundle, and is removed with its
+// entry.
 func TestAccWriteOnlyFiles(t *testing.T) {
 	t.Parallel()
 	s := newSecretFixture(t)
@@ -345,8 +346,8 @@ func TestAccWriteOnlyFiles(t *testing.T) {
 	s.site.expectNothing(t, 0)
 }
 
-// What is wrong with write-only input is an error of the plan, or of the apply before it
-// begins, and does not quote the input.
+// An error in write-only input is an error of the plan, or of the apply before it begins. The error
+// does not quote the input.
 func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 	t.Parallel()
 	s := newSecretFixture(t)
@@ -375,7 +376,7 @@ func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 	s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, `"x.yaml" is not a manifest of Kubernetes objects`))
 }
 
-// Who takes a release over, imports it or goes on from another machine deploys the value or
+// A user who takes a release over, imports it or continues on another machine deploys the value or
 // leaves it.
 func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
 	t.Parallel()
@@ -437,7 +438,7 @@ func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 		g.record()
 		s.expectPlan(t, step.want...)
 		expectReads(t, 0, g.recorded())
-		// An ephemeral value can be another one by the time of the apply.
+		// An ephemeral value can change before the apply.
 		s.password(thirdSecret)
 		g.become(t, "apply", role(t, "apply"))
 		s.applyPlan(t)
@@ -448,7 +449,7 @@ func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 	g.expectNothing(t, 0)
 }
 
-// A refusal that quotes a write-only value is masked too, and the next apply goes on.
+// An error of a server that quotes a write-only value is masked too, and the next apply continues.
 func TestAccWriteOnlyValuesOfARefusedObject(t *testing.T) {
 	t.Parallel()
 	s := newSecretFixture(t)
@@ -467,7 +468,7 @@ func TestAccWriteOnlyValuesOfARefusedObject(t *testing.T) {
 	s.site.expectNothing(t, 0)
 }
 
-// What is not known while planning is deployed as it is known at apply.
+// A value that is unknown while planning is deployed with its value at apply.
 func TestAccUnknownWriteOnlyValues(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ input, values string }{
@@ -489,7 +490,7 @@ func TestAccUnknownWriteOnlyValues(t *testing.T) {
 	}
 }
 
-// Write-only values win over those of the cluster, and a change of either is seen.
+// Write-only values take precedence over those of the cluster, and a change of either is detected.
 func TestAccWriteOnlyValuesOverValuesFrom(t *testing.T) {
 	t.Parallel()
 	s := newSecretFixture(t)

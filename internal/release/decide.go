@@ -9,11 +9,11 @@ type Action int
 const (
 	// Keep leaves the release as it is.
 	Keep Action = iota
-	// Install makes a release where there is none.
+	// Install creates a release that does not exist.
 	Install
 	// Upgrade makes a new revision.
 	Upgrade
-	// Recover makes a new revision after an operation that was cut short.
+	// Recover makes a new revision after an operation that was interrupted.
 	Recover
 	// Adopt changes the mark of a release that is already as wanted.
 	Adopt
@@ -40,7 +40,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", int(a))
 }
 
-// Doing is what goes on while the action is carried out, for error messages.
+// Doing names the action in progress, for error messages.
 func (a Action) Doing() string {
 	switch a {
 	case Install:
@@ -60,8 +60,8 @@ func (a Action) Doing() string {
 // Writes reports whether the action makes a revision.
 func (a Action) Writes() bool { return a != Keep && a != Adopt }
 
-// WithRewrite returns the action that also writes the objects of a release again, if there is a
-// reason to: where no revision would be made, it is an upgrade.
+// WithRewrite returns the action that also writes the objects of a release again, if reason is
+// true: an action that would make no revision becomes an upgrade.
 func (a Action) WithRewrite(reason bool) Action {
 	if reason && !a.Writes() {
 		return Upgrade
@@ -69,45 +69,46 @@ func (a Action) WithRewrite(reason bool) Action {
 	return a
 }
 
-// Facts are what is known of a wanted deployment before its cluster is looked at. The zero
-// value is a deployment of which nothing is known.
+// Facts are what is known about a wanted deployment before its cluster is read. The zero value is
+// for a deployment about which nothing is known.
 type Facts struct {
 	// Known reports that state has the deployment.
 	Known bool
-	// SameDigest and SameRelease report that what state has is what is wanted: the content,
-	// which write-only versions are part of, and the name and the namespace of the release.
+	// SameDigest and SameRelease report that state has what is wanted: the same content, including
+	// write-only versions, and the same name and namespace of the release.
 	SameDigest, SameRelease bool
-	// Completed reports that the last operation came to its end.
+	// Completed reports that the last operation was completed.
 	Completed bool
-	// OtherRecord reports that the release record is not the one that the target wrote.
+	// OtherRecord reports that the release record is not the record that the target wrote.
 	OtherRecord bool
 	// Drifted reports objects that are not as they were deployed and are to be corrected.
 	Drifted bool
-	// Unpinned reports that the versions of the objects are not known that values come from.
+	// Unpinned reports that values come from cluster objects whose versions are not known.
 	Unpinned bool
 	// Leftovers reports further releases of the deployment, which a write removes.
 	Leftovers bool
-	// FromEngine reports that a Fleet delivered the release. It has let go of it when it is written.
+	// FromEngine reports that a Fleet delivered the release. That Fleet no longer manages the
+	// release by the time the release is written.
 	FromEngine bool
-	// Forced reports that every release has to be looked at although nothing of it changes:
-	// its marks are to change, or its objects are to be shown.
+	// Forced reports that the release has to be read although its content does not change: its
+	// marks are to change, or its objects are to be shown.
 	Forced bool
 }
 
-// NeedsWrite reports whether an apply has to look at the release. Decide then finds out whether
-// that takes a revision. What needs no write is as wanted, and nothing is asked about it.
+// NeedsWrite reports whether an apply has to read the release. Decide then determines whether a new
+// revision is needed. A release that needs no write is as wanted, and nothing is requested for it.
 func (f Facts) NeedsWrite() bool {
 	isWanted := f.Known && f.SameDigest && f.SameRelease && f.Completed
 	return !isWanted || f.Drifted || f.Unpinned || f.Leftovers || f.Forced
 }
 
-// rewrites reports whether the objects are written again although the release record says that
-// they are as wanted.
+// rewrites reports whether the objects are written again although they are as wanted according to
+// the release record.
 func (f Facts) rewrites() bool { return f.Drifted || f.Known && f.OtherRecord }
 
-// Decide says what makes observed what the mark wants. observed is nil when the
-// cluster was seen to have no such release. A release of anybody but this target, its
-// adoption key or the agent that delivered for it is touched only with takeOwnership; else
+// Decide returns the action that changes observed to the release that the mark describes. observed
+// is nil if the cluster has no such release. A release is changed without takeOwnership only if it
+// belongs to this target, has its adoption key, or was delivered for it by Fleet's agent. Otherwise
 // the error is a *ForeignError.
 func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
 	if !Exists(observed) {
@@ -134,7 +135,7 @@ func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (A
 	return Keep.WithRewrite(facts.rewrites()), nil
 }
 
-// foreign is the error for a release that belongs to somebody else.
+// foreign returns the error for a release that belongs to another owner or tool.
 func foreign(observed Observed, ownership Ownership) error {
 	return &ForeignError{
 		Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
@@ -142,9 +143,10 @@ func foreign(observed Observed, ownership Ownership) error {
 	}
 }
 
-// DecideRemoval says whether the target of mark may remove observed. It may remove what
-// carries its own id and, with takeOwnership, what another tool has changed since; without
-// it the error is a *ForeignError. What belongs to anybody else is kept without an error.
+// DecideRemoval returns Uninstall if the target of mark may remove observed, and Keep otherwise. A
+// target may remove a release with its own id. If another tool has changed the release since, this
+// needs takeOwnership; without it the error is a *ForeignError. A release of any other owner is
+// kept without an error.
 func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, error) {
 	if observed == nil {
 		return Keep, nil
@@ -162,6 +164,6 @@ func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, e
 	return Keep, nil
 }
 
-// Current says whether the mark was written for the revision that has it. It
-// is not after a rollback or an upgrade by somebody else.
+// Current reports whether the mark was written for the revision that has it. This is false after a
+// rollback or an upgrade by another tool.
 func (o Observed) Current() bool { return o.Mark.Revision == o.Revision }

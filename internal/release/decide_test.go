@@ -12,20 +12,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// combination is one row of the table of all that Decide can meet.
+// combination is one row of the table of all cases of Decide.
 type combination struct {
 	status release.Status
 	mark   string
-	// current: the mark was written for the revision it stands on.
+	// current: the mark was written for the revision that has it.
 	current, sameDigest, takeOwnership bool
 }
 
-// marks are who can hold a release, seen from target t of owner o, instance i, with the
-// adoption key k.
+// marks are all kinds of owners of a release, in relation to target t of owner o, instance i, with
+// the adoption key k.
 func marks() map[string]release.Mark {
 	return map[string]release.Mark{
 		"none": {},
-		// Fleet's agent leaves chart annotations in the record, and no label on it.
+		// Fleet's agent writes chart annotations into the record, and no label on it.
 		"Fleet's":                        {},
 		"own":                            {Owner: "o", Target: "t", Instance: "i", AdoptionKey: "k"},
 		"own, before it had a key":       {Owner: "o", Target: "t", Instance: "i"},
@@ -43,7 +43,7 @@ func marks() map[string]release.Mark {
 	}
 }
 
-// ownerships are whose the marks are if they were written for the newest revision.
+// ownerships are the ownerships of the marks if they were written for the newest revision.
 func ownerships() map[string]release.Ownership {
 	return map[string]release.Ownership{
 		"none": release.Unmarked, "Fleet's": release.Unmarked,
@@ -81,7 +81,8 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-// To an owner every target of its own is itself; who made the newest revision still counts.
+// For an owner, a release of any of its targets is Self. It still counts which tool made the newest
+// revision.
 func TestOwnershipBy(t *testing.T) {
 	t.Parallel()
 	for name, mark := range marks() {
@@ -112,7 +113,7 @@ func TestOwnershipBy(t *testing.T) {
 	}
 }
 
-// Marks without an id or a key prove nothing to each other.
+// Two marks do not match because both lack an id or a key.
 func TestOwnershipOfEmptyMarks(t *testing.T) {
 	t.Parallel()
 	nobody := release.Mark{Owner: "o", Target: "t"}
@@ -121,8 +122,8 @@ func TestOwnershipOfEmptyMarks(t *testing.T) {
 	}
 }
 
-// The expectation is written down per question, not per row: who may touch it without
-// take_ownership, and what is to be done with what may be touched.
+// The expectation is written once per question, not per row: which releases may be changed without
+// take_ownership, and which action they need.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	unfinished := map[release.Status]release.Action{
@@ -182,7 +183,7 @@ func TestDecide(t *testing.T) {
 	expectAction(t, got, err, release.Install)
 }
 
-// combinations are all rows.
+// combinations returns all rows.
 func combinations(unfinished map[release.Status]release.Action) iter.Seq[combination] {
 	statuses := append(slices.Collect(maps.Keys(unfinished)), release.StatusDeployed, release.StatusUninstalled)
 	either := []bool{false, true}
@@ -206,8 +207,8 @@ func expectAction(t *testing.T, got release.Action, err error, want release.Acti
 	}
 }
 
-// Each row names what is known of a deployment whose release is on the cluster as it was
-// written, and what follows: whether the plan shows a write, and what the write does.
+// Each row has the facts about a deployment whose release is on the cluster as it was written, and
+// the expected result: whether the plan shows a write, and what the write does.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

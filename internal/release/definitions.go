@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// DefinitionState is how a custom resource definition below crds/ of a chart compares with the
-// cluster.
+// DefinitionState is the result of comparing a custom resource definition below crds/ of a chart
+// with the cluster.
 type DefinitionState int
 
 // The states of definitions.
@@ -31,12 +31,12 @@ type Definition struct {
 	State                 DefinitionState
 	// Owner is the release that a foreign definition belongs to.
 	Owner string
-	// Policy is helm.crds of the deployment, and Installed says that it has a release already.
+	// Policy is helm.crds of the deployment. Installed is true if it already has a release.
 	Policy    string
 	Installed bool
 }
 
-// heading is what an apply does with a definition, "" where there is nothing to report.
+// heading describes what an apply does with a definition. It is "" if there is nothing to report.
 func (d Definition) heading() string {
 	replaces := d.Policy == fleetyaml.CRDsCreateReplace
 	switch d.State {
@@ -69,9 +69,9 @@ func (d Definition) line() string {
 	return d.Name
 }
 
-// DefinitionsText reports what an apply does with definitions, those that are alike on many
-// clusters once. It is "" if there is nothing to report. ignored says that some are not
-// applied.
+// DefinitionsText describes what an apply does with definitions. Definitions that are the same on
+// many clusters are listed once. The text is "" if there is nothing to report. ignored is true if
+// some definitions are not applied.
 func DefinitionsText(found []Definition) (text string, ignored bool) {
 	lines := map[string]map[string][]string{} // Deployments by heading and line.
 	for _, definition := range found {

@@ -7,13 +7,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Rules say what counts when the objects of a release are looked at.
+// Rules describe which differences and conditions count when the objects of a release are
+// inspected.
 type Rules struct {
 	// ComparePatches are parts of objects, and missing objects, that do not count.
 	ComparePatches []fleetyaml.ComparePatch `json:"comparePatches,omitempty"`
-	// Ignore are conditions that say nothing about readiness.
+	// Ignore are conditions that do not count for readiness.
 	Ignore []map[string]string `json:"ignore,omitempty"`
-	// ReportOnly says that drift is reported and not corrected.
+	// ReportOnly is true if drift is reported and not corrected.
 	ReportOnly bool `json:"reportOnly,omitempty"`
 }
 
@@ -29,20 +30,20 @@ func RulesOf(options fleetyaml.Options) Rules {
 	return rules
 }
 
-// IsZero says whether everything counts.
+// IsZero reports whether everything counts.
 func (r Rules) IsZero() bool {
 	return len(r.ComparePatches) == 0 && len(r.Ignore) == 0 && !r.ReportOnly
 }
 
-// Equal says whether the same counts.
+// Equal reports whether both rules are the same.
 func (r Rules) Equal(other Rules) bool {
 	return r.ReportOnly == other.ReportOnly && equalJSON(r.Ignore, other.Ignore) && r.ComparesAs(other)
 }
 
-// ComparesAs says whether objects are compared in the same way.
+// ComparesAs reports whether objects are compared in the same way.
 func (r Rules) ComparesAs(other Rules) bool { return equalJSON(r.ComparePatches, other.ComparePatches) }
 
-// equalJSON compares what is written as JSON, where a list that is empty and none are one.
+// equalJSON compares lists by their JSON. An empty list equals a nil list.
 func equalJSON[T any](a, b []T) bool {
 	left, err := json.Marshal(a)
 	if err != nil {
@@ -52,29 +53,29 @@ func equalJSON[T any](a, b []T) bool {
 	return err == nil && (len(a)+len(b) == 0 || bytes.Equal(left, right))
 }
 
-// Readiness says which objects count when they are waited for.
+// Readiness describes which objects a wait includes.
 type Readiness struct {
 	// Jobs are ready when they are complete. Without it they do not count.
 	Jobs bool
-	// Ignore are conditions that say nothing about readiness.
+	// Ignore are conditions that do not count for readiness.
 	Ignore []map[string]string
-	// Pending is called with what is not ready each time that this may have changed: the first
-	// object, and how many there are. It returns at once. nil for nobody.
+	// Pending is called each time that the set of unready objects may have changed, with the first
+	// of them and their number. It returns at once. It can be nil.
 	Pending func(first Unready, objects int)
 }
 
-// Inspection is one release whose objects are to be looked at.
+// Inspection is one release whose objects are to be inspected.
 type Inspection struct {
 	Observed Observed
 	Rules    Rules
-	// Stored are differences that the cluster itself made when the release was
-	// written, by Difference.Key: what an API server or a webhook turns every write
-	// into is no drift while it stays like that.
+	// Stored maps DifferenceKey to the fingerprint of a difference that the cluster itself made
+	// when the release was written. An API server or a webhook can change each write. Such a
+	// difference is not drift as long as it remains the same.
 	Stored map[string]string
 }
 
-// Finding is what the objects of a release are like. Every object of its manifest is
-// in one of the lists, or counted in Ready or Refused; hooks are no part of it.
+// Finding is the result of inspecting the objects of a release. Every object of its manifest is in
+// one of the lists, or counted in Ready or Refused. Hooks are not included.
 type Finding struct {
 	// Ready counts the objects that are as they were deployed, and ready.
 	Ready int
@@ -91,14 +92,15 @@ type Finding struct {
 	Refused map[string]int
 	// Content covers the manifest and the hooks of the record, see Known.Content.
 	Content string
-	// Chart and Version are those of the chart in the record. The author of the record chose them.
+	// Chart and Version are the name and version of the chart in the record. The author of the
+	// record chose them.
 	Chart, Version string
-	// Err is why the objects could not be looked at; then the rest says nothing.
+	// Err is the reason why the objects could not be inspected. The other fields are then not
+	// valid.
 	Err error
 }
 
-// Settled says whether everything that could be looked at is there and ready, or is of
-// no matter to that.
+// Settled reports whether the objects could be inspected and none is missing or not ready.
 func (f Finding) Settled() bool { return len(f.Missing)+len(f.NotReady) == 0 && f.Err == nil }
 
 // OwnedObject is an object and its owner.
@@ -117,21 +119,21 @@ type Modification struct {
 type Difference struct {
 	// Path is such as "spec.template.spec.containers[nginx].image".
 	Path string
-	// Fingerprint is a short hash of what is there, or "-" where even that would reveal
-	// too much.
+	// Fingerprint is a short hash of the value on the cluster, or "-" where a hash would reveal too
+	// much.
 	Fingerprint string
 }
 
-// Unready is an object that is not ready, and why.
+// Unready is an object that is not ready, and the reason.
 type Unready struct {
 	Object string
 	Reason string
 }
 
-// DifferenceKey names a difference among all of a release.
+// DifferenceKey returns the key of a difference among all differences of a release.
 func DifferenceKey(object, path string) string { return object + ": " + path }
 
-// Differences are all differences, as Inspection.Stored wants them.
+// Differences returns all differences in the form of Inspection.Stored.
 func (f Finding) Differences() map[string]string {
 	var found map[string]string
 	for _, modified := range f.Modified {

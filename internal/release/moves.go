@@ -1,10 +1,10 @@
 package release
 
-// BundleObjects is what one bundle of a target has on a cluster before a change, and what it wants
-// after it. Objects go by diff.Object.Key.
+// BundleObjects contains the objects that one bundle of a target has on a cluster before a change,
+// and those that it wants after the change. Objects are named by diff.Object.Key.
 type BundleObjects struct {
 	Bundle string
-	// Releases are those of the bundle, as Key.
+	// Releases are the keys (see Key) of the bundle's releases.
 	Releases []string
 	// Writes reports that the change writes the bundle.
 	Writes bool
@@ -18,16 +18,16 @@ type BundleObjects struct {
 
 // Moves are the objects on one cluster that change from one bundle to another.
 type Moves struct {
-	// Leaving maps a bundle to its objects that another bundle takes over, by the name of
-	// that one.
+	// Leaving maps a bundle to its objects that another bundle takes over, and each object to the
+	// name of that other bundle.
 	Leaving map[string]map[string]string
-	// Arriving maps a bundle to the objects that it takes over, with the releases, as Key,
-	// that it takes them from.
+	// Arriving maps a bundle to the objects that it takes over, and each object to the keys of the
+	// releases that had it (see Key).
 	Arriving map[string]map[string][]string
 }
 
 // MovesOf finds the objects that one bundle no longer wants and that exactly one other bundle
-// wants that is written.
+// wants, if the change writes that other bundle.
 func MovesOf(bundles []BundleObjects) Moves {
 	moves := Moves{Leaving: map[string]map[string]string{}, Arriving: map[string]map[string][]string{}}
 	wantedBy := map[string][]BundleObjects{}

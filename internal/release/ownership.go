@@ -2,31 +2,32 @@ package release
 
 import "fmt"
 
-// Ownership says whose a release is, seen from a target that wants it or knows it.
+// Ownership describes who owns a release in relation to a target that wants it or has it in state.
 type Ownership int
 
 const (
-	// Unmarked means that the record carries no mark of this provider, as with plain Helm and with
+	// Unmarked means that the record has no mark of this provider, as with plain Helm and with
 	// Fleet's agent.
 	Unmarked Ownership = iota
-	// OtherTool means that the record carries a mark, but it was written for an earlier revision.
-	// Helm carries labels over to the next one, so the newest revision was made by hand
-	// with Helm, or by Fleet's agent.
+	// OtherTool means that the record has a mark that was written for an earlier revision. Helm
+	// copies labels to the next revision, so the newest revision was made by hand with Helm, or by
+	// Fleet's agent.
 	OtherTool
-	// OtherOwner is a target of another owner.
+	// OtherOwner means that a target of another owner has the release.
 	OtherOwner
-	// OtherTarget is another target of the same owner.
+	// OtherTarget means that another target of the same owner has it.
 	OtherTarget
-	// SameName is a target with the same owner and name that this state does not know. The
-	// state is lost, or another state uses the same names.
+	// SameName means that a target with the same owner and name has it, which is not in this state.
+	// The state was lost, or another state uses the same names.
 	SameName
-	// SameKey is a target of the same owner with the same adoption key.
+	// SameKey means that a target of the same owner with the same adoption key has it.
 	SameKey
-	// Self is this very target, whatever its name was when it wrote the mark.
+	// Self means that this target has it, even if the target had another name when it wrote the
+	// mark.
 	Self
 )
 
-// Ownership says whose a release is to the target that m is of.
+// Ownership returns the ownership of a release in relation to the target of m.
 func (m Mark) Ownership(observed Observed) Ownership {
 	other := observed.Mark
 	switch {
@@ -46,8 +47,8 @@ func (m Mark) Ownership(observed Observed) Ownership {
 	return OtherTarget
 }
 
-// OwnershipBy says whose a release is to an owner, whichever of its targets asks. A release
-// of any of them is Self.
+// OwnershipBy returns the ownership of a release in relation to an owner. A release of any target
+// of this owner is Self.
 func (o Observed) OwnershipBy(owner string) Ownership {
 	switch ownership := NewMark(owner, "", "", "", "").Ownership(o); ownership {
 	case OtherTarget, SameName, SameKey, Self:
@@ -58,8 +59,8 @@ func (o Observed) OwnershipBy(owner string) Ownership {
 	return Unmarked
 }
 
-// IsMarkedBy reports whether the record has the mark of an owner, even if somebody else
-// wrote the newest revision since.
+// IsMarkedBy reports whether the record has the mark of an owner, even if another tool wrote the
+// newest revision since.
 func (o Observed) IsMarkedBy(owner string) bool { return o.Mark.Owner == labelValue(owner) }
 
 // IsByTarget reports whether a target of this provider made the newest revision.
@@ -68,7 +69,7 @@ func (o Ownership) IsByTarget() bool { return o != Unmarked && o != OtherTool }
 // mayAdopt reports whether the release may be written without take_ownership.
 func (o Ownership) mayAdopt() bool { return o == Self || o == SameKey }
 
-// OwnerText names who made a mark, "" for the zero mark.
+// OwnerText names the target and owner that made a mark. It is "" for the zero mark.
 func (m Mark) OwnerText() string {
 	if m.Owner == "" {
 		return ""
@@ -76,23 +77,23 @@ func (m Mark) OwnerText() string {
 	return fmt.Sprintf("target %q of owner %q", m.Target, m.Owner)
 }
 
-// Maker is who made the newest revision of a release that is not this provider's.
+// Maker is the tool that made the newest revision of a release that is not this provider's.
 type Maker struct {
-	// Name is such as "Helm" or "Fleet's agent (mgmt/web)".
+	// Name is for example "Helm" or "Fleet's agent (mgmt/web)".
 	Name string
-	// Fleet reports that it is Fleet's agent, which goes on managing the release.
+	// Fleet reports that the tool is Fleet's agent, which continues to manage the release.
 	Fleet bool
 }
 
-// ForeignError reports a release that belongs to somebody else.
+// ForeignError reports a release that belongs to another owner or tool.
 type ForeignError struct {
 	Release   string
 	Namespace string
 	Revision  int
 	Ownership Ownership
-	// Owner is the target that has it, "" when the record does not say.
+	// Owner is the target that has the release, "" if the record does not name one.
 	Owner string
-	// Maker is who made the newest revision, if it is known.
+	// Maker is the tool that made the newest revision, if it is known.
 	Maker Maker
 }
 

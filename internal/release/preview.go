@@ -2,30 +2,31 @@ package release
 
 import "github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 
-// Wanted are objects that a release is to hold and does not hold yet.
+// Wanted are objects that a release is to contain and does not contain yet.
 type Wanted struct {
-	// Release and Namespace name the release, and Former the one it moves from, as Key, "" if it does not.
+	// Release and Namespace name the release. Former is the key of the release that it moves from
+	// (see Key), "" if it does not move.
 	Release, Namespace, Former string
 	Objects                    []diff.Object
 }
 
-// ExistingObject is an object that is there already and that Helm does not count as part
-// of the release that wants it.
+// ExistingObject is an object that already exists and that Helm does not count as part of the
+// release that wants it.
 type ExistingObject struct {
 	Wanted Wanted
 	Object diff.Object
-	// Owner is who has it: "release x in namespace y", "Fleet's agent" or "no
+	// Owner describes the owner of the object: "release x in namespace y", "Fleet's agent" or "no
 	// release".
 	Owner string
-	// Release is the release that has it, as Key, "" for none.
+	// Release is the key of the release that has the object (see Key), "" for none.
 	Release string
 }
 
-// Deployed is what a release record contains.
+// Deployed is the content of a release record.
 type Deployed struct {
 	Documents []diff.Document
-	// Values are those that it was rendered with, as decoded JSON.
+	// Values are the values that it was rendered with, as decoded JSON.
 	Values any
-	// Err is why it could not be read.
+	// Err is the reason why the record could not be read.
 	Err error
 }

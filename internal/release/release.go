@@ -1,5 +1,5 @@
-// Package release compares the release that is wanted with the release that is
-// there and says what to do.
+// Package release compares the wanted release with the existing release and decides what has to be
+// done.
 package release
 
 import (
@@ -26,51 +26,51 @@ const (
 	StatusUnknown         Status = "unknown"
 )
 
-// Observed is the newest record of one release on one cluster, as far as its
-// metadata tells.
+// Observed is the newest record of one release on one cluster, as read from the record's metadata.
 type Observed struct {
 	Release   string
 	Namespace string
 	Revision  int
 	Status    Status
-	// Mark is what this provider wrote on the record, zero for a record of
-	// somebody else.
+	// Mark is the mark of this provider on the record. It is the zero value for a record that
+	// another tool wrote.
 	Mark Mark
 }
 
-// Exists distinguishes a release from none, and from the history that an uninstall can leave.
+// Exists reports whether there is a release. The history that an uninstall can leave is not a
+// release.
 func Exists(observed *Observed) bool {
 	return observed != nil && observed.Status != StatusUninstalled
 }
 
-// Mark says who made a revision of a release and from what. It travels as
-// labels of the release record; NewMark makes its fields legal label values.
+// Mark describes who made a revision of a release and from what. It is stored as labels of the
+// release record; NewMark makes its fields legal label values.
 type Mark struct {
 	// Owner and Target are the provider's owner and the target's name.
 	Owner  string
 	Target string
 	// Instance is the random id of the target that owns the release.
 	Instance string
-	// KnownAs is the id that state saw on the record, if it is another than Instance, as
-	// after an import. No record has it: the next mark has the target's own id.
+	// KnownAs is the id on the record as recorded in state, if it differs from Instance, as after
+	// an import. It is not written to a record: the next mark has the target's own id.
 	KnownAs string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
 	Bundle      string
-	// Digest is that of the deployment.
+	// Digest is the digest of the deployment.
 	Digest string
-	// UninstallPolicy say how the release is handled when it goes.
+	// UninstallPolicy is how the release is handled when it is removed.
 	UninstallPolicy UninstallPolicy
-	// Text says where the text of its objects came from.
+	// Text is the origin of the text in its objects.
 	Text TextOrigin
 	// Revision is the revision this mark was written for. Helm copies labels
 	// to revisions made by others, so a mark counts only for its own revision.
 	Revision int
 }
 
-// NewMark makes the mark of a deployment. Names that are not legal label values
-// are stored as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015". An instance that
-// is not known yet stays "".
+// NewMark makes the mark of a deployment. Names that are not legal label values are stored as
+// hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015". An instance that is not known yet
+// remains "".
 func NewMark(owner, target, instance, bundle, digest string) Mark {
 	made := Mark{
 		Owner:  labelValue(owner),
@@ -84,8 +84,8 @@ func NewMark(owner, target, instance, bundle, digest string) Mark {
 	return made
 }
 
-// AdoptionKey is the form of an adoption key on a record: a hash over owner and key in
-// 32 hexadecimal digits, "" for no key. A reader of the record does not learn the key.
+// AdoptionKey is the form of an adoption key on a record: a hash over owner and key in 32
+// hexadecimal digits, "" for no key. The key cannot be read from the record.
 func AdoptionKey(owner, key string) string {
 	if key == "" {
 		return ""
@@ -104,10 +104,10 @@ func labelValue(text string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// CorruptRecordError says that a release record cannot be decoded. It says nothing
-// about what is deployed.
+// CorruptRecordError reports that a release record cannot be decoded. The error contains no
+// information about the deployed objects.
 type CorruptRecordError struct {
-	// Name is that of the Secret.
+	// Name is the name of the Secret.
 	Name string
 }
 
@@ -115,22 +115,22 @@ func (e *CorruptRecordError) Error() string {
 	return fmt.Sprintf("the release record %s cannot be decoded; delete that Secret to install the release again", e.Name)
 }
 
-// UnlistedError reports a release that the cluster's list of release records lacks, while
-// the record of a revision that state knows can be read by its name. So the list does not
-// prove that the release is gone.
+// UnlistedError reports a release that is missing from the cluster's list of release records,
+// although the record of a revision in state can be read by its name. So the list does not prove
+// that the release was removed.
 type UnlistedError struct {
 	Release   string
 	Namespace string
 	Revision  int
 }
 
-// Error names no release, so that one cause reads alike for all of them.
+// Error names no release, so that all releases with this cause have the same error text.
 func (e *UnlistedError) Error() string {
 	return "the cluster's list of release records does not contain this release, but its record still exists"
 }
 
-// ChangedError says that a release is not as it was when the cluster was looked at, or
-// is there and was not, so that it has to be looked at again.
+// ChangedError reports that a release was changed or created after the cluster was read, so that it
+// has to be read again.
 type ChangedError struct {
 	Release   string
 	Namespace string

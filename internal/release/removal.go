@@ -6,25 +6,24 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// UninstallPolicy say how a release is handled when it goes. They travel with its mark: by
-// then the bundle that asked for them can be gone.
+// UninstallPolicy describes how a release is handled when it is removed. It is stored with the
+// mark, because the bundle that set it may no longer exist then.
 type UninstallPolicy struct {
-	// KeepResources leaves the objects where they are; only the record goes.
+	// KeepResources keeps the objects; only the record is removed.
 	KeepResources bool
 	// DeleteNamespace deletes the namespace with the last release in it.
 	DeleteNamespace bool
-	// NamespaceKeys says that the release has labels or annotations on its
-	// namespace.
+	// NamespaceKeys is true if the release sets labels or annotations on its namespace.
 	NamespaceKeys bool
-	// ServiceAccount is who acts on the release, "" for the identity of the
+	// ServiceAccount is the service account that removes the release, "" for the identity of the
 	// connection.
 	ServiceAccount string
-	// OwnValues says that no value came from the cluster, was write-only or was decrypted, so
-	// that what was rendered contains no other secrets than those of Secrets.
+	// OwnValues is true if no value came from the cluster, was write-only or was decrypted. Then
+	// only Secrets among the rendered objects contain secrets.
 	OwnValues bool
 }
 
-// UninstallPolicyOf reads them from the options of a deployment.
+// UninstallPolicyOf reads the policy from the options of a deployment.
 func UninstallPolicyOf(d target.Deployment) UninstallPolicy {
 	return UninstallPolicy{
 		KeepResources:   d.Options.KeepResources,
@@ -35,37 +34,38 @@ func UninstallPolicyOf(d target.Deployment) UninstallPolicy {
 	}
 }
 
-// Removal says how one release is removed.
+// Removal describes how one release is removed.
 type Removal struct {
-	// Mark is that of the target that removes the release, and TakeOwnership its consent to
-	// remove what another tool has changed. They decide again before another attempt.
+	// Mark is the mark of the target that removes the release. TakeOwnership permits it to remove a
+	// release that another tool has changed. Both are checked again before another attempt.
 	Mark          Mark
 	TakeOwnership bool
-	// KeepObjects are the keys of objects that stay because another release owns them.
+	// KeepObjects are the keys of objects that are kept because another release owns them.
 	KeepObjects map[string]bool
 	// Timeout is for objects and hooks together.
 	Timeout time.Duration
-	// NamespaceUsedBy are other releases that are to be deployed to its namespace, which
-	// stays for them.
+	// NamespaceUsedBy are other releases that are to be deployed to its namespace. The namespace is
+	// kept for them.
 	NamespaceUsedBy []string
-	// Known is what state says of the release. Its terms, its restriction to a namespace
-	// and its content decide; what the record says does not.
+	// Known is the data about the release in state. Its uninstall policy, its restriction to a
+	// namespace and its content are used, and not those of the record.
 	Known Known
-	// Listener follows the removal, nil for nobody.
+	// Listener follows the removal, nil for none.
 	Listener Listener
 }
 
-// Removed is what a removal left behind although it went well.
+// Removed is what a successful removal left behind.
 type Removed struct {
-	// Kept are the keys of objects that ask to be kept (helm.sh/resource-policy).
+	// Kept are the keys of objects that have the annotation helm.sh/resource-policy and were kept
+	// for that reason.
 	Kept []string
-	// InNamespace names some of what keeps a namespace from being deleted that was
-	// to go with its release.
+	// InNamespace names some of what prevents the deletion of a namespace that was to be deleted
+	// with its release.
 	InNamespace []string
-	// NotOwned are the keys of objects that the record names and that were left: their
-	// live annotations do not name the release, or they are outside of its namespace.
+	// NotOwned are the keys of objects in the record that were not deleted: their live annotations
+	// do not name the release, or they are outside of its namespace.
 	NotOwned []string
-	// Untrusted reports that the record was not the one that state knows, so that its
-	// hooks were not run.
+	// Untrusted reports that the content of the record was not the content recorded in state, so
+	// that its hooks were not run.
 	Untrusted bool
 }

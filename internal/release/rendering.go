@@ -8,37 +8,37 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// Rendering is what a deployment's templates give.
+// Rendering is the result of rendering a deployment's templates.
 type Rendering struct {
 	// Chart and Version are the name and version of the chart in the release.
 	Chart   string
 	Version string
 	Objects []diff.Object
-	// Documents are the same objects in full, and hooks; none where they are not known
-	// before they are deployed.
+	// Documents are the same objects in full, and hooks. There are none if the objects are not
+	// known before they are deployed.
 	Documents []diff.Document
-	// Irreproducible names what makes another rendering differ, such as a
-	// template function that reads the clock. It is "" if all objects are known: if Varying is
-	// empty and NamesVary is false.
+	// Irreproducible is the reason why another rendering can differ, such as a template function
+	// that reads the clock. It is "" if all objects are known: if Varying is empty and NamesVary is
+	// false.
 	Irreproducible string
-	// Varying are the keys of the objects whose content can differ, as Hashes has them.
+	// Varying contains the keys of the objects whose content can differ. They are keys of Hashes.
 	Varying map[string]bool
-	// NamesVary says that there can be other objects, so that nothing is known.
+	// NamesVary is true if another rendering can have other objects, so that no object is known.
 	NamesVary bool
-	// RenderEach says that each revision has to be rendered by itself: hooks or notes can
-	// differ even if all objects are known.
+	// RenderEach is true if each revision has to be rendered separately: hooks or notes can differ
+	// even if all objects are known.
 	RenderEach bool
-	// AsksCluster says that it does so only because it is not known what the cluster
-	// can do.
+	// AsksCluster is true if the capabilities of the cluster are the only reason for
+	// Irreproducible, because they are not known.
 	AsksCluster bool
-	// NamesAskCluster says that NamesVary can be false as soon as that is known.
+	// NamesAskCluster is true if NamesVary can become false when these capabilities are known.
 	NamesAskCluster bool
-	// CRDs are hashes of the files below crds/, whose objects are in no manifest.
+	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }
 
-// Hashes maps the key of each object to its hash. Objects with equal keys, as
-// a chart can render them by mistake, count together.
+// Hashes maps the key of each object to its hash. Objects with equal keys, which a chart can render
+// by mistake, get one common hash.
 func (r Rendering) Hashes() map[string]string {
 	hashes := make(map[string]string, len(r.Objects))
 	for _, object := range r.Objects {
@@ -52,8 +52,8 @@ func (r Rendering) Hashes() map[string]string {
 	return hashes
 }
 
-// KnownHashes are those of Hashes, with "" for objects whose content can differ. It is nil if
-// there can be other objects.
+// KnownHashes returns the hashes of Hashes, with "" for objects whose content can differ. It
+// returns nil if another rendering can have other objects.
 func (r Rendering) KnownHashes() map[string]string {
 	if r.NamesVary {
 		return nil
@@ -65,11 +65,11 @@ func (r Rendering) KnownHashes() map[string]string {
 	return hashes
 }
 
-// ErrOtherObjects is for a rendering that differs from the one of the plan.
+// ErrOtherObjects is the error for a rendering that differs from the rendering of the plan.
 var ErrOtherObjects = errors.New("the chart rendered objects that differ from the plan")
 
-// KeepsPromise reports whether hashes are those that KnownHashes promised: of the same objects,
-// and equal where they were known.
+// KeepsPromise reports whether hashes match promised, an earlier result of KnownHashes: they have
+// the same objects, and known hashes are equal.
 func KeepsPromise(hashes, promised map[string]string) bool {
 	if len(hashes) != len(promised) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Whose the releases of a cluster are, as each question about them counts it.
+// The methods of Snapshot that return releases by their owner or target.
 func TestOwnershipInASnapshot(t *testing.T) {
 	t.Parallel()
 	const long = "an owner whose name is no legal value of a label!"

@@ -22,11 +22,11 @@ type Charts struct {
 	applied  memo[Files]
 }
 
-// Render renders a deployment without a cluster, with the capabilities that it has, or
-// with made-up ones if it has none. What it gives is what an install gives, unless
-// Irreproducible says otherwise: then templates read what only the cluster or the
-// moment can tell. A release that no cluster could store is an error, as all that the
-// sandbox reports. Equal deployments are rendered once.
+// Render renders a deployment without a cluster, with the capabilities that it has, or with made-up
+// ones if it has none. The result is the same as that of an install, unless Irreproducible is set:
+// then templates read data that only the cluster has, or that differs each time, such as the clock.
+// A release that no cluster could store is an error, as is each failure that the sandbox reports.
+// Equal deployments are rendered once.
 func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Rendering, err error) {
 	defer status.Recover("rendering release "+d.Release, &err)
 	key, ok := planKey(d)
@@ -40,7 +40,7 @@ func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Ren
 	return made.Rendering, err
 }
 
-// plan renders a deployment. Hashes of objects show nothing of what was decrypted.
+// plan renders a deployment. Hashes of objects reveal nothing about decrypted content.
 func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	rendering, err := c.Sandbox.Plan(ctx, d)
 	if d.Bundle.HasSecrets() {
@@ -50,10 +50,9 @@ func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Renderi
 	return rendering, err
 }
 
-// Template renders a deployment for a cluster of the given Kubernetes version,
-// such as "v1.36.0", without one. What it gives are YAML documents: the objects
-// of the release, and its hooks. Custom resource definitions below crds/ are in
-// neither. Errors are those of the sandbox.
+// Template renders a deployment for a cluster of the given Kubernetes version, such as "v1.36.0",
+// without access to one. It returns YAML documents: the objects of the release, and its hooks.
+// Neither contains custom resource definitions below crds/. It returns the errors of the sandbox.
 func (c *Charts) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	return c.Sandbox.Template(ctx, d, kubeVersion)
 }

@@ -15,19 +15,18 @@ import (
 
 // Chart is a rendered chart, for Helm to install.
 type Chart struct {
-	// Rendered has no template but quotes of what the templates gave.
+	// Rendered contains no templates of the chart, only quotes of their outputs.
 	Rendered *chart.Chart
 	// Recorded is the chart that the release record contains.
 	Recorded *chart.Chart
 
-	// outputs are what the templates gave, or the only one if the objects were changed.
+	// outputs are the outputs of the templates. If the objects were changed, there is one output.
 	outputs map[string]string
 	mapper  meta.RESTMapper
 }
 
-// Chart renders the chart of a deployment for a revision of its release. Helm itself would
-// run the templates in this process. mapper says which kinds of the cluster have no
-// namespace.
+// Chart renders the chart of a deployment for a revision of its release. Helm itself would run the
+// templates in this process. mapper is used to find kinds of the cluster that have no namespace.
 func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
 	loaded, style, err := c.loader.Load(d)
 	if err != nil {
@@ -57,9 +56,9 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	return made, CheckCRDs(made.Rendered, d)
 }
 
-// apply renders a deployment, once for all clusters of equal input if a plan in this process
-// has found that every rendering gives the same. Others, such as those with random passwords,
-// are rendered for each cluster.
+// apply renders a deployment. If a plan in this process has found that every rendering has the same
+// result, it is rendered once for all clusters with equal input. Other deployments, such as those
+// with random passwords, are rendered for each cluster.
 func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup) (Files, error) {
 	render := func() (Files, error) { return c.Sandbox.Apply(ctx, d, revision, lookup) }
 	key, ok := planKey(d)
@@ -72,9 +71,9 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
-// confinedChart is a chart whose objects were changed after its templates. Helm's own
-// post-renderer would not do: it is not given hooks, while Fleet changes them like everything
-// else (internal/helmdeployer/postrender.go).
+// confinedChart returns a chart whose objects were changed after its templates ran. Helm's own
+// post-renderer cannot be used: Helm does not pass hooks to it, while Fleet changes hooks like all
+// other objects (internal/helmdeployer/postrender.go).
 func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper meta.RESTMapper) (Chart, error) {
 	objects, err := manifest.Parse([]byte(files.Objects))
 	if err != nil {
@@ -91,7 +90,7 @@ func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper
 	return Chart{Rendered: changed, Recorded: changed, outputs: map[string]string{"": stream}, mapper: mapper}, err
 }
 
-// size is how many bytes are parsed as YAML.
+// size returns how many bytes are parsed as YAML.
 func (f Files) size() int {
 	size := len(f.Objects)
 	for _, output := range f.Outputs {
@@ -103,7 +102,7 @@ func (f Files) size() int {
 	return size
 }
 
-// process changes a chart as the sandbox did.
+// process changes a chart in the same way as the sandbox did.
 func (f Files) process(c *chart.Chart) error {
 	if len(f.Metadata) == 0 {
 		return nil

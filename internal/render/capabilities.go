@@ -10,8 +10,8 @@ import (
 )
 
 // FixedCapabilities are capabilities that a configuration sets, as `helm template` takes them: a
-// version of Kubernetes, such as "1.34" or "v1.34.1", and API versions beside those that Helm
-// knows of Kubernetes, such as "monitoring.coreos.com/v1" or
+// version of Kubernetes, such as "1.34" or "v1.34.1", and API versions in addition to those of
+// Kubernetes that Helm includes, such as "monitoring.coreos.com/v1" or
 // "monitoring.coreos.com/v1/ServiceMonitor".
 func FixedCapabilities(kubeVersion string, apis []string) (target.Capabilities, error) {
 	version, err := chartutil.ParseKubeVersion(kubeVersion)
@@ -25,7 +25,7 @@ func FixedCapabilities(kubeVersion string, apis []string) (target.Capabilities, 
 	return fixed.With(apis), nil
 }
 
-// Capabilities are those of a cluster as Helm has them.
+// Capabilities returns the capabilities of a cluster in Helm's type.
 func Capabilities(c target.Capabilities) *chartutil.Capabilities {
 	return &chartutil.Capabilities{
 		APIVersions: slices.Clone(c.APIs),

@@ -1,6 +1,6 @@
-// Package render makes the objects of a deployment from the files of its bundle: templates,
-// overlays, kustomizations, and whether another rendering would give the same. It writes
-// nothing to a cluster.
+// Package render makes the objects of a deployment from the files of its bundle: it applies
+// templates, overlays and kustomizations, and reports whether another rendering would have the same
+// result. It writes nothing to a cluster.
 package render
 
 import (
@@ -25,9 +25,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Loader turns bundles into charts. A chart is read once and kept by digest; Helm changes a
-// chart while it renders, so each rendering gets a copy of its own. Nothing is rendered: the
-// chart of a kustomization lacks its objects.
+// Loader turns bundles into charts. A chart is read once and cached by digest; Helm changes a chart
+// while it renders, so each rendering gets its own copy. A Loader renders nothing: the chart of a
+// kustomization does not contain its objects.
 type Loader struct {
 	charts sync.Map // chartKey -> *helmchart.Chart
 }
@@ -39,9 +39,8 @@ type chartKey struct {
 	overlays string
 }
 
-// Style is what Fleet makes of the files of a bundle
-// (internal/bundlereader/style.go): a Helm chart, a kustomization, both, or
-// plain manifests if it is neither.
+// Style is how Fleet treats the files of a bundle (internal/bundlereader/style.go): as a Helm
+// chart, a kustomization, both, or plain manifests if the bundle is neither.
 type Style struct {
 	Helm, Kustomize        bool
 	ChartDir, KustomizeDir string
@@ -77,7 +76,7 @@ func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
 		return nil, made, err
 	}
 	content := d.Bundle.ContentOf(d.Options.Helm)
-	if d.WriteOnly != nil && len(d.WriteOnly.Files) > 0 { // The key does not cover them.
+	if d.WriteOnly != nil && len(d.WriteOnly.Files) > 0 { // The key does not include write-only files.
 		read, err := read(d, made, content)
 		return read, made, err
 	}
@@ -95,8 +94,9 @@ func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
 	return CopyChart(read), made, nil
 }
 
-// refuseEncrypted looks for files that sops has encrypted, which would be deployed as they
-// are. Those of charts that are not packed were refused when their bundle was read.
+// refuseEncrypted returns an error for a file that sops has encrypted, because it would be deployed
+// in encrypted form. For a chart that is not packed, such files were refused when its bundle was
+// read.
 func refuseEncrypted(c *helmchart.Chart) error {
 	for _, file := range c.Raw {
 		if sops.Encrypted(file.Data) {
@@ -111,7 +111,7 @@ func refuseEncrypted(c *helmchart.Chart) error {
 	return nil
 }
 
-// read makes the chart of a deployment. content is what its version is made from.
+// read makes the chart of a deployment. The version of the chart is made from content.
 func read(d target.Deployment, made Style, content string) (*helmchart.Chart, error) {
 	files, err := makeChartFiles(d, made, content)
 	if err != nil {
@@ -130,14 +130,13 @@ func read(d target.Deployment, made Style, content string) (*helmchart.Chart, er
 	return loaded, nil
 }
 
-// CopyChart copies what Helm and templates can change of a chart while it renders:
-// metadata, values and the tree of dependencies. Files are shared, as nothing ever
-// changes them.
+// CopyChart copies those parts of a chart that Helm and templates can change while it renders:
+// metadata, values and the tree of dependencies. Files are shared, as nothing ever changes them.
 func CopyChart(original *helmchart.Chart) *helmchart.Chart {
 	copied := *original
 	if original.Metadata != nil {
 		metadata := *original.Metadata
-		metadata.Dependencies = slices.Clone(metadata.Dependencies) // nil stays nil, which Helm looks at.
+		metadata.Dependencies = slices.Clone(metadata.Dependencies) // nil remains nil, because Helm compares it with nil.
 		for i, dependency := range metadata.Dependencies {
 			wanted := *dependency
 			metadata.Dependencies[i] = &wanted
@@ -193,8 +192,8 @@ func hasFile(files []bundle.File, name string) bool {
 	return slices.ContainsFunc(files, func(f bundle.File) bool { return f.Name == name })
 }
 
-// chartAt takes a folder of a bundle, or a packed chart, as a chart. A .helmignore of the folder
-// counts if the bundle has it; those of subcharts do not, as for Helm's command.
+// chartAt reads a folder of a bundle, or a packed chart, as a chart. A .helmignore of the folder is
+// applied if the bundle contains it. Those of subcharts are not, as with Helm's command.
 func chartAt(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
 	prefix := ""
 	if dir != "." {
@@ -230,11 +229,10 @@ func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error)
 	return files, nil
 }
 
-// rawChart makes a chart of plain manifests. They lie beside the templates, and
-// one template per file only quotes it: nothing in them is read as a template,
-// while Helm sorts them and runs their hooks as it does with any chart's.
-// Manifests below templates/ are templates, as in Fleet
-// (internal/helmdeployer/render/helm.go). A _helpers.tpl there is not taken.
+// rawChart makes a chart of plain manifests. They are files beside the templates, and one template
+// per file only quotes it: nothing in a manifest is read as a template, while Helm sorts the
+// objects and runs their hooks as with any other chart. Manifests below templates/ are templates,
+// as in Fleet (internal/helmdeployer/render/helm.go). A _helpers.tpl there is not included.
 func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.BufferedFile, error) {
 	generated, err := generatedChart(b, content)
 	if err != nil {
@@ -257,8 +255,8 @@ func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.
 	return generated, nil
 }
 
-// generatedChart is a chart without templates, for objects that no chart renders.
-// content is what its version is made from.
+// generatedChart returns a chart without templates, for objects that no chart renders. Its version
+// is made from content.
 func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, error) {
 	metadata, err := yaml.Marshal(helmchart.Metadata{
 		APIVersion:  helmchart.APIVersionV2,
@@ -272,18 +270,17 @@ func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, e
 	return []*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: metadata}}, nil
 }
 
-// rawVersion is the version of a generated chart. It comes from the bundle's
-// content and not from a commit, so that a commit which leaves the files as they
-// were leaves the release as it was.
+// rawVersion returns the version of a generated chart. It is made from the bundle's content and not
+// from a commit, so that a commit that does not change the files does not change the release.
 func rawVersion(digest string) string {
 	const length = 12
 	hex := digest[strings.LastIndex(digest, "-")+1:]
 	return "v0.0.0+" + hex[:min(length, len(hex))]
 }
 
-// isManifest says whether a file of a raw bundle is applied: YAML and JSON, but
-// not fleet.yaml, and nothing below a folder that is a bundle or a chart of its
-// own (Fleet: internal/helmdeployer/rawyaml/resources.go).
+// isManifest reports whether a file of a raw bundle is applied: a YAML or JSON file, but not
+// fleet.yaml, and no file below a folder that is a separate bundle or chart (Fleet:
+// internal/helmdeployer/rawyaml/resources.go).
 func isManifest(name string, files []bundle.File) bool {
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":
@@ -305,8 +302,8 @@ func isManifest(name string, files []bundle.File) bool {
 
 func isFleetYAML(base string) bool { return base == "fleet.yaml" || base == "fleet.yml" }
 
-// rawManifest checks a file of a raw bundle. Other than in Fleet, which leaves out a document
-// without a kind, and with it the object that a typo has made it of, that is an error.
+// rawManifest checks a file of a raw bundle. A document without a kind is an error. Fleet leaves
+// such a document out, so that an object is not deployed if a typo has removed its kind.
 func rawManifest(file bundle.File) ([]byte, error) {
 	objects, err := manifest.ParseFile(file.Content)
 	if _, incomplete := errors.AsType[*manifest.IncompleteError](err); incomplete {

@@ -9,9 +9,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// NotADefinitionError says that the folder crds/ of a bundle which must stay in one
-// namespace contains something else than custom resource definitions. Helm makes what is in
-// that folder as it is, in any namespace.
+// NotADefinitionError reports that the folder crds/ of a bundle that is restricted to one namespace
+// contains an object that is not a custom resource definition. Helm creates the objects in that
+// folder unchanged, in any namespace.
 type NotADefinitionError struct {
 	Kind, Name, File, Namespace string
 }
@@ -21,8 +21,8 @@ func (e *NotADefinitionError) Error() string {
 		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
 }
 
-// CheckCRDs looks at what Helm makes before it stores a release: what is below crds/, which
-// can be objects of any kind.
+// CheckCRDs checks the objects below crds/. Helm creates them before it stores a release, and they
+// can be of any kind.
 func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
 		objects, err := manifest.ParseAll(crd.File.Data)

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Definitions are the custom resource definitions in files below crds/. Helm alone applies
-// whatever else is there.
+// Definitions returns the custom resource definitions in files below crds/. Other objects in these
+// files are left out: only Helm applies them.
 func Definitions(files []chart.CRD) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, file := range files {
@@ -30,7 +30,7 @@ func Definitions(files []chart.CRD) ([]*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// CRDHashes name the files below crds/ of a chart and its subcharts by their content.
+// CRDHashes returns hashes of the files below crds/ of a chart and its subcharts.
 func CRDHashes(c *chart.Chart) []string {
 	var hashes []string
 	for _, file := range c.CRDObjects() {
@@ -39,8 +39,8 @@ func CRDHashes(c *chart.Chart) []string {
 	return hashes
 }
 
-// Definitions are those that a deployment brings below crds/. rendering says which subcharts
-// count.
+// Definitions returns the definitions that a deployment has below crds/. Only files whose hashes
+// are in rendering.CRDs count, so that disabled subcharts are left out.
 func (c *Charts) Definitions(d target.Deployment, rendering release.Rendering) ([]*unstructured.Unstructured, error) {
 	if len(rendering.CRDs) == 0 {
 		return nil, nil

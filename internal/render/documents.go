@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Documents are the objects that Helm is going to write, with hooks and what is below crds/. The
-// cluster says which kinds have no namespace.
+// Documents returns the objects that Helm is going to write, with hooks and the objects below
+// crds/. Kinds without a namespace are those that the cluster reports.
 func (c Chart) Documents(d target.Deployment) ([]diff.Document, error) {
 	var crds []chart.CRD
 	if d.HelmOptions().CRDs != fleetyaml.CRDsSkip {
@@ -47,14 +47,14 @@ func (c Chart) Documents(d target.Deployment) ([]diff.Document, error) {
 	return withScopes(all, c.mapper), nil
 }
 
-// IsLeftOut reports whether Helm leaves out what a template of this name gives
-// (helm.sh/helm/v3, pkg/action/action.go, renderResources).
+// IsLeftOut reports whether Helm leaves out the output of a template of this name (helm.sh/helm/v3,
+// pkg/action/action.go, renderResources).
 func IsLeftOut(template string) bool {
 	return strings.HasPrefix(path.Base(template), "_") || strings.HasSuffix(template, "NOTES.txt")
 }
 
-// PlaceOf is where a document is, from the name of its template and its number in there, from 1.
-// Plain manifests are quoted by templates, see Loader.
+// PlaceOf describes where a document is, from the name of its template and its number in the
+// output, counted from 1. Plain manifests are quoted by templates, see Loader.
 func PlaceOf(template string, number, count int) string {
 	if _, file, quoted := strings.Cut(template, "/"+templatesDir+rawDir); quoted {
 		template = strings.TrimSuffix(file, ".yaml")
@@ -74,7 +74,7 @@ func documentsIn(d target.Deployment, document string) ([]diff.Document, error) 
 	return manifest.Documents(objects, hooks, d.Namespace)
 }
 
-// withScopes takes the namespace off objects of kinds that have none on the cluster.
+// withScopes removes the namespace from objects of kinds that have none on the cluster.
 func withScopes(documents []diff.Document, mapper meta.RESTMapper) []diff.Document {
 	isRoot := map[schema.GroupKind]bool{}
 	for i := range documents {

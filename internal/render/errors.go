@@ -7,7 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
-// ChartError says that the files of a bundle are no chart.
+// ChartError reports that the files of a bundle are not a chart.
 type ChartError struct {
 	Bundle string
 	Err    error
@@ -17,10 +17,10 @@ func (e *ChartError) Error() string {
 	return fmt.Sprintf("reading the chart of bundle %s: %v", e.Bundle, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ChartError) Unwrap() error { return e.Err }
 
-// OverlayError says that an overlay cannot be laid over the manifests.
+// OverlayError reports that an overlay cannot be applied to the manifests.
 type OverlayError struct {
 	Bundle string
 	Err    error
@@ -28,10 +28,10 @@ type OverlayError struct {
 
 func (e *OverlayError) Error() string { return fmt.Sprintf("bundle %s: %v", e.Bundle, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *OverlayError) Unwrap() error { return e.Err }
 
-// ManifestError says that a manifest, rendered or not, is no YAML.
+// ManifestError reports that a manifest, rendered or not, is not valid.
 type ManifestError struct {
 	Bundle string
 	Err    error
@@ -39,10 +39,10 @@ type ManifestError struct {
 
 func (e *ManifestError) Error() string { return fmt.Sprintf("bundle %s: %v", e.Bundle, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// TemplateError says that a template of a chart cannot be rendered.
+// TemplateError reports that a template of a chart cannot be rendered.
 type TemplateError struct {
 	Bundle string
 	Err    error
@@ -52,10 +52,10 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("rendering the chart of bundle %s: %v", e.Bundle, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
 
-// SchemaError says that values do not fit the schema of a chart.
+// SchemaError reports that values are not valid for the schema of a chart.
 type SchemaError struct {
 	Bundle string
 	Err    error
@@ -65,10 +65,10 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the values of bundle %s are not valid for its chart: %v", e.Bundle, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// KubeVersionError says that a chart is not made for the version of a cluster.
+// KubeVersionError reports that a chart does not support the Kubernetes version of a cluster.
 type KubeVersionError struct {
 	Bundle, Wants, Version string
 }
@@ -77,7 +77,7 @@ func (e *KubeVersionError) Error() string {
 	return fmt.Sprintf("the chart of bundle %s requires Kubernetes %s, and the cluster has %s", e.Bundle, e.Wants, e.Version)
 }
 
-// ReleaseNameError says that Helm takes no release of this name.
+// ReleaseNameError reports that Helm does not accept this name for a release.
 type ReleaseNameError struct {
 	Bundle, Name string
 	Err          error
@@ -87,14 +87,14 @@ func (e *ReleaseNameError) Error() string {
 	return fmt.Sprintf("bundle %s: release name %q: %v", e.Bundle, e.Name, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ReleaseNameError) Unwrap() error { return e.Err }
 
-// MaxStored bounds in bytes a release record whose chart and objects are known. The rest of
-// the room is for times, notes and the reason why a revision failed.
+// MaxStored is the limit in bytes for a release record with its chart and objects. The rest of
+// manifest.MaxRecord is for times, notes and the reason why a revision failed.
 const MaxStored = manifest.MaxRecord - 16<<10
 
-// TooLargeError says that a release cannot be stored on a cluster.
+// TooLargeError reports that a release is too large to be stored on a cluster.
 type TooLargeError struct {
 	Bundle string
 	Size   int // of the record in bytes
@@ -103,7 +103,7 @@ type TooLargeError struct {
 	Largest []NamedSize
 }
 
-// TooManyObjectsError says that the objects of a release are too large to be read again.
+// TooManyObjectsError reports that the objects of a release are too large to be read again.
 type TooManyObjectsError struct {
 	Bundle string
 	Size   int // of the manifest in bytes
@@ -129,7 +129,7 @@ func (e *TooLargeError) Error() string {
 		e.Bundle, e.Size>>10, MaxStored>>10, strings.Join(files, ", "))
 }
 
-// DuplicateObjectError says that a bundle has one object twice.
+// DuplicateObjectError reports that a bundle contains an object twice.
 type DuplicateObjectError struct {
 	Object string // diff.Object.Key
 	// Places are files, or templates of a chart.

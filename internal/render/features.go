@@ -19,29 +19,29 @@ const (
 	lookupWord = "lookup"
 )
 
-// chartFeatures are words in a chart. They are found in no time, and say what a chart could
-// do and not what it does.
+// chartFeatures are words found in a chart. The search is fast. It finds what a chart could do,
+// which is not always what it does.
 type chartFeatures struct {
 	capabilities bool
 	kinds        bool
 	lookup       bool
 }
 
-// AsksCluster says whether a deployment could depend on what its cluster can do: its
-// chart, or a value that it could run as a template, has the word in it, or it wants
-// some version of Kubernetes.
+// AsksCluster reports whether a deployment could depend on the capabilities of its cluster: its
+// chart, or a value that the chart could run as a template, contains the word Capabilities, or the
+// chart requires some version of Kubernetes.
 func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
 	return found.capabilities || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), capabilitiesWord), err
 }
 
-// LooksUp says in the same way whether a deployment could look up objects of its cluster.
+// LooksUp reports in the same way whether a deployment could look up objects of its cluster.
 func (c *Charts) LooksUp(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
 	return found.lookup || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), lookupWord), err
 }
 
-// BringsKinds says whether a deployment could change what its cluster can do.
+// BringsKinds reports whether a deployment could add kinds to its cluster.
 func (c *Charts) BringsKinds(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
 	return found.kinds, err
@@ -52,7 +52,7 @@ func (c *Charts) featuresOf(d target.Deployment) (chartFeatures, error) {
 	if err != nil {
 		return chartFeatures{}, err
 	}
-	d.WriteOnly = nil // What is found is kept for all deployments of the chart.
+	d.WriteOnly = nil // The result is cached for all deployments of the chart.
 	key := chartKey{content: d.Bundle.ContentOf(d.Options.Helm), style: made, overlays: strings.Join(overlays(d), "\n")}
 	if kept, ok := c.features.Load(key); ok {
 		if found, ok := kept.(chartFeatures); ok {
@@ -88,14 +88,14 @@ func (m *chartFeatures) read(c *chart.Chart) {
 	}
 }
 
-// readFiles looks at what a kustomization could have among its resources.
+// readFiles reads the files that a kustomization could have among its resources.
 func (m *chartFeatures) readFiles(files []bundle.File) {
 	for _, file := range files {
 		m.kinds = m.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) || bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
 	}
 }
 
-// mentions says whether a text in values has a word in it.
+// mentions reports whether a text in values contains a word.
 func mentions(value any, word string) bool {
 	switch value := value.(type) {
 	case string:

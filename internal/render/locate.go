@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// CRDDocuments are the objects in files below crds/ that a deployment brings. rendering says which
-// subcharts count.
+// CRDDocuments returns the objects in the files below crds/ of a deployment. Only files whose
+// hashes are in rendering.CRDs count, so that disabled subcharts are left out.
 func (c *Charts) CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error) {
 	if len(rendering.CRDs) == 0 {
 		return nil, nil
@@ -49,7 +49,7 @@ func crdDocuments(d target.Deployment, files []chart.CRD) ([]diff.Document, erro
 }
 
 // Locate returns the file of an object in its source, and its line if it is a plain manifest, else
-// 0. place is that of its document.
+// 0. place is the place of its document, see PlaceOf.
 func (c *Charts) Locate(d target.Deployment, place, kind, name string) (file string, line int) {
 	file, _, _ = strings.Cut(place, " (document ")
 	if _, isChart := d.Bundle.ChartDirectory(d.Options.Helm); isChart || file == "" {

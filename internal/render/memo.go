@@ -13,11 +13,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// maxRemembered bounds in bytes what one memo remembers.
+// maxRemembered is the limit in bytes for the content of one memo.
 const maxRemembered = 64 << 20
 
-// memo remembers what deployments were rendered to, so that clusters of equal input are
-// rendered once. The zero value is empty. What it returns is shared and must not be changed.
+// memo caches the renderings of deployments, so that deployments with equal input on many clusters
+// are rendered once. The zero value is empty. Its results are shared and must not be changed.
 type memo[V interface{ size() int }] struct {
 	running singleflight.Group
 
@@ -26,7 +26,7 @@ type memo[V interface{ size() int }] struct {
 	used int // bytes
 }
 
-// get returns what create made for the key. Failures are not remembered.
+// get returns the result of create for the key. Failures are not cached.
 func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error)) (V, error) {
 	if known, ok := m.known(key); ok {
 		return known, nil
@@ -39,14 +39,14 @@ func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error))
 		}
 		return made, err
 	})
-	if err != nil && shared && ctx.Err() == nil { // The one that was first can have given up.
+	if err != nil && shared && ctx.Err() == nil { // The context of the first caller can have been cancelled.
 		return recovered(create)
 	}
 	made, _ := result.(V)
 	return made, err
 }
 
-// recovered returns what create makes, and its panic as an error.
+// recovered calls create and returns a panic as an error.
 func recovered[V any](create func() (V, error)) (made V, err error) {
 	defer status.Recover("rendering", &err)
 	return create()
@@ -73,7 +73,7 @@ func (m *memo[V]) remember(key string, made V) {
 	m.made[key] = made
 }
 
-// planned is a rendering that a memo remembers.
+// planned is a rendering that a memo caches.
 type planned struct{ release.Rendering }
 
 func (p planned) size() int {
@@ -84,8 +84,9 @@ func (p planned) size() int {
 	return size
 }
 
-// planKey names everything that the rendering of a plan depends on. Values that come from the
-// cluster are not known before, and the digest does not cover write-only ones.
+// planKey returns a key of everything that the rendering of a plan depends on. ok is false for a
+// deployment without a digest, with values from the cluster, which are not known yet, or with
+// write-only values, which the digest does not cover.
 func planKey(d target.Deployment) (key string, ok bool) {
 	if d.Digest == "" || d.LacksContent() {
 		return "", false
@@ -97,7 +98,7 @@ func planKey(d target.Deployment) (key string, ok bool) {
 	return strings.Join(parts, "\n"), true
 }
 
-// applyKey adds what the rendering of a revision depends on besides.
+// applyKey adds to planKey what else the rendering of a revision depends on.
 func applyKey(planKey string, revision Revision) string {
 	return strings.Join([]string{
 		planKey, capabilitiesKey(revision.Capabilities), strconv.Itoa(revision.Number), strconv.FormatBool(revision.Upgrade),

@@ -11,8 +11,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// All that wait for a rendering that panics get the panic as an error, and its own
-// attempt after that as well. Its text, which can contain values, is in neither.
+// If a rendering panics, all callers that wait for it get the panic as an error. The same applies
+// to the attempt that each of them makes after that. No error contains the text of the panic, which
+// can contain values.
 func TestMemoRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestMemoRecovers(t *testing.T) {
 				t.Errorf("what the panic was given shows: %v", panicked)
 			}
 		}
-		// Nothing of it is remembered.
+		// Nothing is cached.
 		made, err := of.get(t.Context(), "key", func() (planned, error) { return planned{release.Rendering{Chart: "web"}}, nil })
 		if err != nil || made.Chart != "web" {
 			t.Errorf("got %v, %v", made, err)

@@ -30,7 +30,8 @@ func (c *counting) Apply(ctx context.Context, d target.Deployment, revision rend
 	return c.Renderer.Apply(ctx, d, revision, lookup)
 }
 
-// Clusters of equal input are rendered once, unless each rendering can differ.
+// Deployments with equal input on many clusters are rendered once, unless each rendering can
+// differ.
 func TestEqualDeploymentsAreRenderedOnce(t *testing.T) {
 	t.Parallel()
 	able := target.Capabilities{Version: "v1.36.0", Major: "1", Minor: "36"}

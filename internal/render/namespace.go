@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// ClusterScopedError says that a bundle which must stay in one namespace contains
-// an object that has none.
+// ClusterScopedError reports that a bundle that is restricted to one namespace contains an object
+// without a namespace.
 type ClusterScopedError struct {
 	Kind, Name, Namespace string
 }
@@ -21,9 +21,9 @@ func (e *ClusterScopedError) Error() string {
 	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use defaultNamespace instead of namespace to allow it", e.Kind, e.Name, e.Namespace)
 }
 
-// namespacer puts every object into one namespace and refuses those that cannot
-// be (Fleet: internal/helmdeployer/postrender.go). Without a mapper only
-// built-in kinds are known.
+// namespacer puts every object into one namespace and refuses objects that have no namespace
+// (Fleet: internal/helmdeployer/postrender.go). Without a mapper, it recognizes only built-in kinds
+// without a namespace.
 type namespacer struct {
 	namespace string
 	mapper    meta.RESTMapper
@@ -54,14 +54,13 @@ func (n namespacer) isRoot(kind schema.GroupKind, versions ...string) bool {
 		return false
 	}
 	mapping, err := n.mapper.RESTMapping(kind, versions...)
-	// A kind the cluster does not know is reported by Helm, with its place.
+	// Helm reports a kind that the cluster does not serve, with its place.
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 
-// Confine puts the objects of a deployment into the one namespace that all of them must be
-// in, if there is one, and refuses those that no bundle may contain. Without a mapper only
-// built-in kinds are known to have no namespace. Errors: *ClusterScopedError,
-// *manifest.ForbiddenRecordError.
+// Confine puts the objects of a deployment into the namespace that the bundle is restricted to, if
+// any. It refuses objects that no bundle may contain. Without a mapper, it recognizes only built-in
+// kinds without a namespace. Errors: *ClusterScopedError, *manifest.ForbiddenRecordError.
 func Confine(objects []*unstructured.Unstructured, d target.Deployment, mapper meta.RESTMapper) ([]*unstructured.Unstructured, error) {
 	if d.Options.Namespace != "" {
 		objects = manifest.Flatten(objects)

@@ -20,16 +20,15 @@ import (
 const (
 	overlaysDir = "overlays/"
 	patchSuffix = "_patch"
-	// maxPatched bounds in bytes what a patch makes, and what it copies on the way.
+	// maxPatched is the limit in bytes for the result of a patch, and for what the patch copies.
 	maxPatched = 32 << 20
 )
 
-// overlay lays overlays/NAME of the bundle over its files, for each name in
-// order. A file replaces or adds the file of the same path; NAME_patch.yaml
-// changes NAME.yaml. The overlays themselves are no manifests and are left out
-// (Fleet: internal/helmdeployer/render/patch/patch.go). Files of one overlay are
-// taken in the order of their names, so x.yaml is replaced before x_patch.yaml
-// changes it. A name without a folder does nothing, as in Fleet.
+// overlay applies overlays/NAME of the bundle to its files, for each name in order. A file replaces
+// or adds the file of the same path; NAME_patch.yaml changes NAME.yaml. The overlays themselves are
+// not manifests and are left out (Fleet: internal/helmdeployer/render/patch/patch.go). Files of one
+// overlay are applied in the order of their names, so x.yaml is replaced before x_patch.yaml
+// changes it. A name without a folder has no effect, as in Fleet.
 func overlay(files []bundle.File, names []string) ([]bundle.File, error) {
 	content := make(map[string][]byte, len(files))
 	for _, file := range files {
@@ -79,7 +78,8 @@ func patched(name string) (string, bool) {
 // kinds and a JSON merge patch for all others.
 func patch(original, change []byte) ([]byte, error) { return patchWithin(original, change, maxPatched) }
 
-// patchWithin fails if the result is larger than most bytes, or copies more.
+// patchWithin is patch with a limit. It fails if the result is larger than most bytes, or if the
+// patch copies more than most bytes.
 func patchWithin(original, change []byte, most int) ([]byte, error) {
 	base, err := yaml.YAMLToJSON(original)
 	if err != nil {
@@ -106,7 +106,7 @@ func applyPatch(base, diff []byte, most int) ([]byte, error) {
 			return nil, fmt.Errorf("reading the JSON patch: %w", err)
 		}
 		options := jsonpatch.NewApplyOptions()
-		options.AccumulatedCopySizeLimit = int64(most) // A few lines that copy the whole into itself double it each.
+		options.AccumulatedCopySizeLimit = int64(most) // Each line that copies the whole object into itself doubles its size.
 		return operations.ApplyWithOptions(base, options)
 	}
 	var object unstructured.Unstructured

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A patch that copies what it has made doubles a manifest with every line.
+// A patch that copies its own result doubles a manifest with every line.
 func TestPatchIsBounded(t *testing.T) {
 	t.Parallel()
 	var doubling strings.Builder

@@ -14,14 +14,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// panicking is a sandbox that panics with what it was given.
+// panicking is a sandbox that panics with its input.
 type panicking struct{ *sandboxed.Renderer }
 
 func (panicking) Plan(context.Context, target.Deployment) (release.Rendering, error) {
 	panic("password=hunter2")
 }
 
-// A rendering that panics costs its deployment, whether equal deployments share it or not.
+// If a rendering panics, its deployment fails, whether equal deployments share it or not.
 func TestPanicOfARendering(t *testing.T) {
 	t.Parallel()
 	for name, digest := range map[string]string{"remembered": "v1-fedcba9876543210", "not remembered": ""} {

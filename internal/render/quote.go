@@ -18,11 +18,11 @@ import (
 const (
 	// rawDir contains the manifests of a raw bundle inside its generated chart.
 	rawDir = "manifests/"
-	// templatesDir contains what Helm renders.
+	// templatesDir contains the files that Helm renders.
 	templatesDir = "templates/"
 )
 
-// quoted puts a manifest into a chart without any of it being read as a template.
+// quoted puts a manifest into a chart so that no part of it is read as a template.
 func quoted(name string, stream []byte) []*loader.BufferedFile {
 	if len(stream) == 0 {
 		return nil
@@ -34,8 +34,8 @@ func quoted(name string, stream []byte) []*loader.BufferedFile {
 	}
 }
 
-// ChangedChart is a chart that replaces original and renders nothing but
-// objects, and has these files below crds/.
+// ChangedChart returns a chart that replaces original. It renders only objects, and has the files
+// crds below crds/.
 func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, crds [][]byte) (*chart.Chart, error) {
 	metadata := *original.Metadata
 	metadata.Dependencies = nil
@@ -54,7 +54,7 @@ func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, c
 	return loader.LoadFiles(files)
 }
 
-// BuiltChart is generated, a chart without templates, with the objects that kustomize built.
+// BuiltChart returns generated, a chart without templates, with the objects that kustomize built.
 func BuiltChart(generated *chart.Chart, built []byte) (*chart.Chart, error) {
 	described, err := yaml.Marshal(generated.Metadata)
 	if err != nil {
@@ -63,8 +63,8 @@ func BuiltChart(generated *chart.Chart, built []byte) (*chart.Chart, error) {
 	return loader.LoadFiles(append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("kustomize.yaml", built)...))
 }
 
-// quoteChart is a chart that renders to outputs, which are those of original by the names of
-// their templates, and has these files below crds/.
+// quoteChart returns a chart that renders to outputs and has the files crds below crds/. outputs
+// are those of the templates of original, by the names of the templates.
 func quoteChart(original *chart.Chart, outputs map[string]string, crds [][]byte) *chart.Chart {
 	metadata := *original.Metadata
 	metadata.Dependencies, metadata.Type = nil, "" // A library renders nothing.

@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// SplitHooks takes hooks apart, as Helm does. A hook for an event that Helm does not know is neither:
-// Helm leaves its document out.
+// SplitHooks separates hooks from other objects, as Helm does. A hook for an event that Helm does
+// not support is in neither list: Helm leaves its document out.
 func SplitHooks(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
 	for _, object := range objects {
 		events, isHook := manifest.Annotations(object)[wellknown.Hook]
@@ -50,8 +50,8 @@ func knownEvents() []string {
 	}
 }
 
-// SplitDocuments are the documents of a rendered file as Helm finds them, who lets one begin
-// behind its separator.
+// SplitDocuments returns the documents of a rendered file as Helm splits them. In Helm, a document
+// begins after its separator.
 func SplitDocuments(file string) []string {
 	found := releaseutil.SplitManifests(file)
 	names := slices.Collect(maps.Keys(found))

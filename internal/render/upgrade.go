@@ -12,10 +12,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Upgrade renders a deployment as an upgrade of its release to a revision, where the template
-// function lookup returns objects of the release as its record contains them, and nothing else.
-// A chart that keeps a password in this way is rendered with that password. Irreproducible says
-// why another such rendering can differ. No rendering is kept.
+// Upgrade renders a deployment as an upgrade of its release to a revision. The template function
+// lookup returns only objects of the release, as its record contains them. A chart that keeps a
+// password in this way is rendered with that password. Irreproducible is the reason why another
+// such rendering can differ. Renderings are not cached.
 func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (_ release.Rendering, err error) {
 	defer status.Recover("rendering release "+d.Release, &err)
 	of := Revision{Number: revision, Upgrade: true}
@@ -26,7 +26,7 @@ func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int,
 	return rendering, d.MaskError(err)
 }
 
-// lookupIn looks up the objects of a release.
+// lookupIn returns a Lookup for the objects of a release.
 func lookupIn(objects []diff.Document) Lookup {
 	return func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		for _, object := range objects {
@@ -46,7 +46,7 @@ func lookupIn(objects []diff.Document) Lookup {
 	}
 }
 
-// asStored is an object as an API server returns it, as far as charts read it.
+// asStored returns an object as an API server returns it, for those fields that charts read.
 func asStored(content map[string]any, object diff.Document) map[string]any {
 	if metadata, ok := content["metadata"].(map[string]any); ok && object.Namespace != "" {
 		metadata["namespace"] = object.Namespace

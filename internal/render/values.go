@@ -5,8 +5,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Values are the values of a deployment, decrypted, a copy that Helm may change. Write-only
-// values are merged last: they win over values from the cluster, too.
+// Values returns the decrypted values of a deployment, as a copy that Helm may change. Write-only
+// values are merged last: they override values from the cluster, too.
 func Values(d target.Deployment) map[string]any {
 	values := d.Bundle.PlainValues(d.HelmOptions().Values)
 	if d.WriteOnly != nil {

@@ -26,8 +26,8 @@ func checkWriteOnlyStyle(d target.Deployment, s Style) error {
 	return nil
 }
 
-// writeOnlyFiles are the write-only files of a deployment for the chart of its manifests.
-// files are those of the bundle.
+// writeOnlyFiles returns the write-only files of a deployment for the chart of its manifests. files
+// are those of the bundle.
 func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.BufferedFile, error) {
 	if d.WriteOnly == nil {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Write-only values win, and no copy of them reaches the deployment.
+// Write-only values override others, and the deployment gets no copy of them.
 func TestWriteOnlyValuesAreMergedLast(t *testing.T) {
 	t.Parallel()
 	own := map[string]any{"db": map[string]any{"user": "app", "password": "unset"}}
@@ -33,8 +33,7 @@ func TestWriteOnlyValuesAreMergedLast(t *testing.T) {
 	}
 }
 
-// One process renders different write-only input of one digest differently, and nothing of
-// it is kept.
+// One process renders different write-only input of one digest differently, and does not cache it.
 func TestWriteOnlyInputIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	sandbox := &counting{Renderer: sandboxed.Renderer{}}

@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// advice says what to do next about an error.
+// advice returns what to do next about an error.
 func advice(err error) string {
 	var (
 		unreachable *status.UnreachableError

@@ -31,7 +31,7 @@ func Failures(name string, outcome deploy.Outcome) []Message {
 	return messages
 }
 
-// interrupted reports what an interrupted apply has done, and what the next one does.
+// interrupted reports what an interrupted apply has done, and what the next apply does.
 func interrupted(name string, apply *deploy.Interruption) []Message {
 	if apply == nil || apply.IsWhole() {
 		return nil
@@ -52,7 +52,7 @@ func interrupted(name string, apply *deploy.Interruption) []Message {
 		"and recovers each release whose operation was stopped.")
 }
 
-// leftovers are lines of a report by what an apply left behind.
+// leftovers contains the lines of a report, by the reason why an apply left something behind.
 type leftovers struct {
 	kept, inNamespace, notOwned, untrusted, leftToOthers, remains, waits []string
 }
@@ -112,8 +112,8 @@ func Notices(name string, notices []deploy.Notice) []Message {
 	return messages
 }
 
-// Inconsistent reports that an apply which succeeded left something else than its plan showed,
-// given the differences.
+// Inconsistent reports the differences between the plan and the result of an apply that
+// succeeded.
 func Inconsistent(name string, differences []string) []Message {
 	if len(differences) == 0 {
 		return nil

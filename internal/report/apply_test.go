@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// The same cause on many clusters is one message.
+// The same cause on many clusters is reported in one message.
 func TestFailuresAreGroupedByCause(t *testing.T) {
 	t.Parallel()
 	down := func(cluster string) error {
@@ -48,7 +48,7 @@ func TestFailuresAreGroupedByCause(t *testing.T) {
 	}
 }
 
-// The advice is about the cause, however it is wrapped.
+// The advice depends on the cause, however the cause is wrapped.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -84,7 +84,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// Each reason is one warning for all deployments.
+// Each reason is reported in one warning for all deployments.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	messages := report.Notices("all", []deploy.Notice{

@@ -10,18 +10,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// BundleSource is the resource that bundles are made for, as messages need it.
+// BundleSource is the resource for which bundles are built, as messages need it.
 type BundleSource struct {
 	// Name is the name of the resource.
 	Name string
-	// Attribute says where the bundles are kept.
+	// Attribute is the attribute that defines where the bundles are.
 	Attribute string
-	// ReadsPaths says that fleet.yaml files are read in its paths.
+	// ReadsPaths is true if the resource reads fleet.yaml files in its paths.
 	ReadsPaths bool
 }
 
-// Planned reports what is worth knowing of bundles, and why they cannot be made. hint
-// returns what to do about an error beside the general advice, "" for nothing.
+// Planned reports warnings about bundles, and why bundles cannot be built. hint returns advice
+// about an error in addition to the general advice, "" for none.
 func (s BundleSource) Planned(planned source.Planned, err error, hint func(error) string) []Message {
 	messages := problems(s.Name, planned.Warnings)
 	if len(planned.Broken) > 0 {
@@ -42,7 +42,7 @@ func (s BundleSource) Planned(planned source.Planned, err error, hint func(error
 	return messages
 }
 
-// problems reports what is worth knowing about files that were read.
+// problems warns of problems in files that were read.
 func problems(name string, problems []fleetyaml.Problem) []Message {
 	if len(problems) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (s BundleSource) elementFailure(err *source.ElementError) []Message {
 	return nil
 }
 
-// failure reports that bundles could not be made, at the attribute the cause belongs to.
+// failure reports that bundles could not be built, at the attribute that is the cause.
 func (s BundleSource) failure(err error, hint string) []Message {
 	at, next := s.Attribute, readsOnly
 	var (
@@ -87,17 +87,17 @@ func (s BundleSource) failure(err error, hint string) []Message {
 	return failureAt([]any{at}, "Cannot build the bundles of "+s.Name, Sentence(err)+"\n\n"+next)
 }
 
-// NoNewCommits warns that a branch cannot be looked up.
+// NoNewCommits warns that the newest commit of a branch cannot be read.
 func NoNewCommits(name string, err error) []Message {
 	return warning("Cannot check for new commits of "+name, Sentence(err)+" The known commit is still used.")
 }
 
-// NoNewTags warns that tags of images cannot be looked for.
+// NoNewTags warns that new tags of images cannot be read.
 func NoNewTags(name string, err error) []Message {
 	return warning("Cannot check for new image tags of "+name, Sentence(err)+" The known tags are still used.")
 }
 
-// NoNewCharts warns that newer versions of a chart cannot be looked for.
+// NoNewCharts warns that newer versions of a chart cannot be read.
 func NoNewCharts(name string, err error) []Message {
 	return warning("Cannot check for new chart versions of "+name, Sentence(err)+" The known version is still used.")
 }
@@ -112,17 +112,17 @@ func NoTag(image string, err error) []Message {
 	return failureAt([]any{"image"}, "Cannot find the newest tag of "+image, Sentence(err)+"\n\nReading a registry changes nothing on any cluster.")
 }
 
-// SubmoduleAdvice says what to do about a submodule that cannot be read.
+// SubmoduleAdvice is the advice about a submodule that cannot be read.
 const SubmoduleAdvice = "Add credentials for the submodule to git in the provider, or set submodules = false to leave submodules out."
 
-// TwoCharts reports a bundle whose chart is given twice.
+// TwoCharts reports a bundle for which two charts are set.
 func TwoCharts(name string) []Message {
 	return failureAt([]any{"helm"}, "Two charts for bundle "+name,
 		"The attribute chart already names the chart. Remove helm.chart, helm.repo and helm.version.")
 }
 
-// UnreadBundles reports why the bundles that an attribute lists cannot be read. user is who
-// reads them.
+// UnreadBundles reports why the bundles of an attribute cannot be read. user is the resource
+// that reads them.
 func UnreadBundles(user string, err error) []Message {
 	if same, ok := errors.AsType[*source.SameNameError](err); ok {
 		return failureAt([]any{"bundles", same.Index}, user+": two bundles have the name "+same.Bundle,

@@ -7,8 +7,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// MissingClusters reports clusters that have deployments to be removed and that the provider
-// no longer knows. What is not known yet is reported by the apply.
+// MissingClusters reports clusters that the provider no longer has and that still have
+// deployments to be removed. If on_missing is unknown, the apply reports them.
 func MissingClusters(name string, clusters []string, onMissing deploy.OnMissing) []Message {
 	var messages []Message
 	for _, cluster := range clusters {
@@ -25,8 +25,8 @@ func MissingClusters(name string, clusters []string, onMissing deploy.OnMissing)
 	return messages
 }
 
-// UnreachableForgotten reports clusters whose entries are removed and that do not answer any
-// more, so that their deployments are forgotten.
+// UnreachableForgotten reports clusters whose entries are removed and that do not respond any
+// more. Their deployments are removed from the state.
 func UnreachableForgotten(name string, clusters []string) []Message {
 	var messages []Message
 	for _, cluster := range clusters {
@@ -40,8 +40,8 @@ func forgotten(name, cluster, why string) []Message {
 		why+". Its deployments are removed from the state and stay on the cluster.")
 }
 
-// SameClusters reports entries of clusters that lead to one cluster, as far as the state
-// knows: what this target deploys under each name is one set of releases.
+// SameClusters reports entries of clusters that connect to one cluster, as far as the state
+// has their identities. Releases of the same name under these entries are the same releases.
 func SameClusters(name string, same [][]string) []Message {
 	if len(same) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func SameClusters(name string, same [][]string) []Message {
 			"\nThese entries overwrite each other's releases of the same name. Keep one of the entries, unless they deploy different bundles.")
 }
 
-// ReplacedClusters reports clusters that have another identity than before.
+// ReplacedClusters reports clusters whose identity changed.
 func ReplacedClusters(clusters []string) []Message {
 	var messages []Message
 	for _, cluster := range clusters {

@@ -5,7 +5,7 @@ func InvalidSetting(attribute, summary string, err error) []Message {
 	return failureAt([]any{attribute}, summary, Sentence(err))
 }
 
-// NoBundleNames reports write-only input that is no object.
+// NoBundleNames reports write-only input that is not an object.
 func NoBundleNames(attribute string) []Message {
 	return failureAt([]any{attribute}, "Invalid "+attribute, "It must be an object whose keys are names of bundles.")
 }
@@ -16,12 +16,13 @@ func NullCluster(name string) []Message {
 		"A null entry has no connection. Omit its key, for example with an \"if\" in the expression that builds the map.")
 }
 
-// InvalidConnection reports an entry of clusters that says wrongly how to reach one.
+// InvalidConnection reports an entry of clusters with an invalid connection.
 func InvalidConnection(name string, err error) []Message {
 	return failureAt([]any{"clusters", MapKey(name)}, "Invalid connection of cluster "+name, Sentence(err))
 }
 
-// InvalidEngineConnection reports that the engine says wrongly how to reach the management cluster.
+// InvalidEngineConnection reports an engine with an invalid connection to the management
+// cluster.
 func InvalidEngineConnection(err error) []Message {
 	return failureAt([]any{"engine"}, "Invalid connection of the management cluster", Sentence(err))
 }
@@ -32,7 +33,7 @@ func InvalidTemplateValues(name string, err error) []Message {
 		"They must be a map written as YAML or JSON: "+err.Error())
 }
 
-// InvalidKubeVersion reports a kube_version of a cluster that is none.
+// InvalidKubeVersion reports a cluster with an invalid kube_version.
 func InvalidKubeVersion(name string, err error) []Message {
 	return failureAt([]any{"clusters", MapKey(name), "kube_version"}, "Invalid Kubernetes version of cluster "+name, Sentence(err))
 }
@@ -43,12 +44,12 @@ func APIVersionsAlone(name string) []Message {
 		"api_versions and kube_version together replace what charts read of the cluster. Set both, or remove api_versions.")
 }
 
-// InvalidSOPSKey reports a key for sops in one of the lists of keys.
+// InvalidSOPSKey reports an invalid key in one of the lists of keys for sops.
 func InvalidSOPSKey(list string, index int, err error) []Message {
 	return failureAt([]any{"sops", list, index}, "Invalid key for sops", Sentence(err))
 }
 
-// readLater says how a data source is read when everything is known: Terraform reads it
+// readLater is advice for a data source with unknown input. Terraform reads a data source
 // while planning unless it has a dependency.
 const readLater = "Or list the resources that produce the value in depends_on of the data source. Terraform then reads it during apply."
 
@@ -63,7 +64,7 @@ func RenderClustersUnknown() []Message {
 		"The provider's clusters or their labels depend on resources that do not exist yet. Set clusters in the data source. "+readLater)
 }
 
-// RenderUnknown reports what else is not known yet, nothing if reason is "".
+// RenderUnknown reports other input that is not known yet. It reports nothing if reason is "".
 func RenderUnknown(reason string) []Message {
 	if reason == "" {
 		return nil

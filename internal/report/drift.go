@@ -9,9 +9,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Drift reports deployments that are not ready, how live objects differ from what was
-// deployed, and which kinds cannot be observed. What an apply corrects is one warning, and
-// what is only reported another. What is equal on many clusters is reported once.
+// Drift reports deployments that are not ready, differences between live and deployed objects,
+// and kinds that cannot be read. Differences that an apply corrects and differences that are
+// only reported are two warnings. A difference that is equal on many clusters is reported
+// once.
 func Drift(name string, observation deploy.Observation) []Message {
 	messages := notReady(name, observation)
 	var corrected, reported, refused status.Grouped
@@ -47,8 +48,8 @@ func Drift(name string, observation deploy.Observation) []Message {
 	return messages
 }
 
-// notReady warns of deployments whose last operation succeeded and whose objects are not
-// ready now. None of that is a change: without the warning no plan would show it.
+// notReady warns of deployments whose last operation succeeded and whose objects are not ready
+// now. They need no change, so no plan would show them without the warning.
 func notReady(name string, observation deploy.Observation) []Message {
 	var unready status.Grouped
 	for _, key := range slices.SortedFunc(maps.Keys(observation.Records), deploy.Key.Compare) {
@@ -57,7 +58,7 @@ func notReady(name string, observation deploy.Observation) []Message {
 			continue
 		}
 		lines := status.Unready(observation.Findings[key])
-		if len(lines) == 0 { // With drift = "release" only the message of the record is kept.
+		if len(lines) == 0 { // With drift = "release" the state has only the message of the record.
 			lines = []string{record.Message}
 		}
 		unready.Add("\n"+listOf(lines), key.String())
@@ -70,7 +71,7 @@ func notReady(name string, observation deploy.Observation) []Message {
 			"A check block can test this in every run, see the example of fleet_cluster_target.")
 }
 
-// isCorrected reports whether an apply changes anything about a finding.
+// isCorrected reports whether an apply corrects any object of a finding.
 func isCorrected(finding release.Finding, rules release.Rules) bool {
 	return status.CountsOf(finding).Drifted() && !rules.ReportOnly
 }

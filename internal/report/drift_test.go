@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// What is not ready is one warning over clusters and bundles, each cause once. What failed
-// is planned again, and needs none.
+// Objects that are not ready are reported in one warning over clusters and bundles, each cause
+// once. Failed deployments are planned again and need no warning.
 func TestNotReadyIsAWarning(t *testing.T) {
 	t.Parallel()
 	crashing := release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "Deployment ns/web", Reason: "InProgress: Available: 0/1"}}}

@@ -6,7 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// DeliveryMoves reports deployments that are delivered in another way from now on: by an engine, or directly.
+// DeliveryMoves reports deployments that are moved to an engine or from an engine.
 func DeliveryMoves(name string, moved []deploy.Key, toEngine bool) []Message {
 	switch {
 	case len(moved) == 0:
@@ -21,8 +21,9 @@ func DeliveryMoves(name string, moved []deploy.Key, toEngine bool) []Message {
 			"Hooks of an upgrade run. Clusters whose agent is offline fail.\n\nDeployments: "+deploy.ListOf(moved))
 }
 
-// CannotMove reports deployments that are not wanted any more, and that only the way can remove in
-// which they were delivered: by an engine, or directly.
+// CannotMove reports deployments that are not wanted any more and that the provider cannot
+// remove. toEngine is true if the provider has an engine and deployed them directly. It is
+// false if an engine delivered them and has deliver = false now.
 func CannotMove(name string, deployments []deploy.Key, toEngine bool) []Message {
 	switch {
 	case len(deployments) == 0:
@@ -39,7 +40,7 @@ func CannotMove(name string, deployments []deploy.Key, toEngine bool) []Message 
 			"\n\nNext: Remove deliver = false, and remove the deployments by the engine. Or select them again, and remove them after the move.")
 }
 
-// WithoutEngine reports deployments that an engine delivered and that it would go on to deploy.
+// WithoutEngine reports deployments that an engine delivered and would continue to deploy.
 func WithoutEngine(name string, deployments []deploy.Key) []Message {
 	if len(deployments) == 0 {
 		return nil
@@ -49,12 +50,12 @@ func WithoutEngine(name string, deployments []deploy.Key) []Message {
 			"\n\nNext: Restore engine in the provider block. To deliver directly, set deliver = false in it until an apply has succeeded.")
 }
 
-// NotWithEngine reports an attribute of a target that an engine cannot do.
+// NotWithEngine reports an attribute of a target that an engine does not support.
 func NotWithEngine(name, attribute, reason string) []Message {
 	return failureAt([]any{attribute}, "Target "+name+": "+attribute+" is not supported with an engine", reason)
 }
 
-// GroupsWithEngine reports groups of the configuration that would not count.
+// GroupsWithEngine reports groups of the configuration that have no effect with an engine.
 func GroupsWithEngine(reason string) []Message {
 	return failureAt([]any{"cluster_groups"}, "cluster_groups has no effect", reason)
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 )
 
-// NoEngine reports that only a provider with an engine has clusters of Fleet.
+// NoEngine reports that the provider has no engine. Only a provider with an engine has
+// clusters of Fleet.
 func NoEngine() []Message {
 	return failure("The provider has no engine",
 		"fleet_clusters reads the Cluster objects of a Fleet. Set engine in the provider block that the data source uses: how to reach the management cluster.")
@@ -21,7 +22,7 @@ func FleetClustersUnread(err error) []Message {
 		" The identity needs get and list for clusters and clustergroups of the API group fleet.cattle.io, in the namespace of the engine.")
 }
 
-// InvalidGroup reports a group of clusters that contains none.
+// InvalidGroup is a group of clusters that contains no cluster, because it is invalid.
 type InvalidGroup struct {
 	Name string
 	Err  error

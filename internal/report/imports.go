@@ -7,7 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// ImportUnknown reports what has to be known before a target is imported.
+// ImportUnknown reports the values that must be known before a target can be imported.
 func ImportUnknown(name string, unknown []string) []Message {
 	if len(unknown) == 0 {
 		return nil
@@ -16,7 +16,7 @@ func ImportUnknown(name string, unknown []string) []Message {
 		"Not known yet: "+strings.Join(unknown, ", ")+". The import would miss releases there. Import the target when everything is known.")
 }
 
-// ImportFailures reports clusters that cannot be asked. Nothing is imported then.
+// ImportFailures reports clusters that cannot be read. Nothing is imported then.
 func ImportFailures(name string, failures []deploy.Failure) []Message {
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
@@ -35,8 +35,8 @@ func NothingToImport(name, owner string, clusters []string) []Message {
 			strings.Join(clusters, ", "), owner, name))
 }
 
-// Imported reports what is imported, as it may still be in another state. others are the
-// deployments of another instance than most.
+// Imported reports the imported releases, because another state may still contain them. others
+// are the deployments of another instance than most.
 func Imported(name string, all, others []string) []Message {
 	detail := "These releases have the owner and the name of this target: " + strings.Join(all, ", ") +
 		".\n\nIf another state still contains them, remove the target from that state with a removed block or terraform state rm. Destroying it there would uninstall these releases." +
@@ -47,7 +47,7 @@ func Imported(name string, all, others []string) []Message {
 	return warning("Target "+name+": "+fmt.Sprint(len(all))+" releases are imported", detail)
 }
 
-// NotImportable reports that a resource which exists in a state only cannot be imported.
+// NotImportable reports that a resource that exists only in a state cannot be imported.
 func NotImportable(kind, id string) []Message {
 	return failure("There is nothing to import for "+kind+" "+id,
 		"It only builds bundles and exists only in the state. Omit the import: creating the resource changes no cluster.")

@@ -46,7 +46,7 @@ func Moves(name string, moves map[string]release.Moves) []Message {
 }
 
 // UnknownObjects reports why the objects of deployments are known only after the apply.
-// showsNone reports that the plan of a create shows no object of any deployment for that reason.
+// showsNone is true if the plan of a create therefore shows no objects for any deployment.
 func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Message {
 	if causes.IsEmpty() {
 		return nil
@@ -98,7 +98,7 @@ func Definitions(name string, found deploy.DefinitionReport) []Message {
 	return warning("Target "+name+": custom resource definitions in crds/ of charts", strings.Join(parts, "\n\n"))
 }
 
-// notCompared is a paragraph for each reason.
+// notCompared returns one paragraph for each reason.
 func notCompared(causes *status.Grouped) []string {
 	var parts []string
 	causes.Each(func(cause string, deployments []string) {
@@ -107,7 +107,7 @@ func notCompared(causes *status.Grouped) []string {
 	return parts
 }
 
-// clustersNotCompared is one line over all clusters.
+// clustersNotCompared returns one line with all reasons and their clusters.
 func clustersNotCompared(causes *status.Grouped) []string {
 	if causes.IsEmpty() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Replaced reports the releases that the Delete of a replaced target leaves.
+// Replaced reports the releases that the Delete of a replaced target keeps.
 func Replaced(name string, kept int) []Message {
 	if kept == 0 {
 		return nil
@@ -19,8 +19,7 @@ func Replaced(name string, kept int) []Message {
 		"The new target adopts them when it is created. If the create fails, import the target by its name. Until then these releases are in no state.")
 }
 
-// Orphans reports the releases that the state does not know and that the target does not
-// want.
+// Orphans reports releases that the state does not contain and the target does not want.
 func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) []Message {
 	var lines []string
 	for _, orphan := range deploy.UnwantedOrphans(orphans, wanted) {
@@ -40,8 +39,8 @@ func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) [
 			"or deploy its bundle with this target again and then remove the bundle.")
 }
 
-// Ownership reports what an apply takes over from others, and what it will be refused.
-// undecided says that take_ownership is not known yet.
+// Ownership reports which releases and objects an apply takes over from others, and which it
+// cannot take over. undecided is true if take_ownership is not known yet.
 func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Message {
 	refused, next := "cannot take over", "Set take_ownership = true to take them over, or choose other names."
 	if undecided {
@@ -70,7 +69,7 @@ func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Mess
 	return messages
 }
 
-// importAdvice says how a target takes up releases that no state knows.
+// importAdvice returns how a target adopts releases that no state contains.
 func importAdvice(name string) string {
 	return fmt.Sprintf("To adopt them, import the target and plan again:\n\n"+
 		"  import {\n    to = fleet_cluster_target.%s # the address of this resource\n    id = %q\n  }\n\n"+
@@ -78,10 +77,10 @@ func importAdvice(name string) string {
 		"If another state contains the target, change the provider's owner or the target's name here.", strings.ReplaceAll(name, ".", "_"), name, name+"/cluster-1,cluster-2")
 }
 
-// existingShown is how many releases are listed that keep a target from being created.
+// existingShown is the maximum number of releases in the message of Existing.
 const existingShown = 20
 
-// Existing reports releases that keep a target from being created.
+// Existing reports releases that prevent the creation of a target.
 func Existing(name string, existing []deploy.Existing) []Message {
 	var lines []string
 	for _, found := range existing[:min(len(existing), existingShown)] {
@@ -94,15 +93,15 @@ func Existing(name string, existing []deploy.Existing) []Message {
 		listOf(lines)+"\n\nThis state does not contain them. "+notBegun+" "+importAdvice(name))
 }
 
-// SameName reports two targets of one name.
+// SameName reports two targets with one name.
 func SameName(name string) []Message {
 	return failure("Two targets have the name "+name,
 		"Its name and the provider's owner identify a target. Two targets of one name would take over each other's releases. Rename one of them."+
 			"\n\n"+notBegun)
 }
 
-// Conflicts reports what another target of the plan wants as well: two targets would take
-// one release from each other with every apply.
+// Conflicts reports releases that another target of the plan wants as well. With every apply,
+// each target would take them from the other.
 func Conflicts(name string, conflicts []deploy.Conflict) []Message {
 	others := map[string][]string{}
 	for _, found := range conflicts {

@@ -12,19 +12,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Unknown reports that nothing of a target is known while planning.
+// Unknown reports that the deployments of a target are not known while planning.
 func Unknown(name, reason string) []Message {
 	return warning("Target "+name+": deployments are known only after the apply",
 		"Not known yet: "+reason+".\n\nTo see the deployments in the plan, use values that do not depend on resources still to be created.")
 }
 
-// StillUnknown reports that something is not known in an apply.
+// StillUnknown reports that a value is not known in an apply.
 func StillUnknown(name, reason string) []Message {
 	return failure("Cannot deploy target "+name, "Still unknown: "+reason+".")
 }
 
-// Plan reports what a plan holds, forgets and refuses. configured are the identities of clusters
-// that the configuration names.
+// Plan reports what a plan holds, forgets and refuses. configured are the identities of
+// clusters that the configuration sets.
 func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[deploy.Key]deploy.Record, onMissing deploy.OnMissing, configured map[string]string) []Message {
 	var same [][]string
 	if planned.Counts.Any() {
@@ -42,7 +42,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 	)
 }
 
-// Preview reports what a plan meets on clusters. undecided says that take_ownership is not
+// Preview reports what a plan found on clusters. undecided is true if take_ownership is not
 // known yet.
 func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.PreviewReports) []Message {
 	return slices.Concat(
@@ -55,7 +55,7 @@ func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.Pre
 	)
 }
 
-// RuleFailure reports what is wrong with the rules of a target, at the rule.
+// RuleFailure reports an error in the rules of a target, at the rule.
 func RuleFailure(name string, err error) []Message {
 	at := []any{"targets"}
 	if rule, ok := errors.AsType[*target.RuleError](err); ok {
@@ -77,7 +77,7 @@ func UnmatchedRules(name string, rules []int, clusters []string) []Message {
 	return messages
 }
 
-// PlanFailures reports deployments that cannot be made, one message for each cause.
+// PlanFailures reports deployments that cannot be planned, one message for each cause.
 func PlanFailures(name string, failures []deploy.Failure) []Message {
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
@@ -112,7 +112,7 @@ func InvalidWriteOnly(name string, err error) []Message {
 	return messages
 }
 
-// Exceeded reports a change that removes more than it may.
+// Exceeded reports a change that removes more deployments than allowed.
 func Exceeded(name string, err error, removals int) []Message {
 	var (
 		empty   *deploy.EmptyError
@@ -146,8 +146,8 @@ func Held(name string, held []deploy.Failure) []Message {
 		heldLines(held)+"\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.")
 }
 
-// MissingDependencies warns of dependencies that are not there. It is no error: what clusters
-// return can be something else when the plan is applied, and the apply asks again.
+// MissingDependencies warns of dependencies that do not exist. It is not an error: they can
+// exist when the plan is applied, and the apply checks again.
 func MissingDependencies(name string, failures []deploy.Failure) []Message {
 	if len(failures) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func MissingDependencies(name string, failures []deploy.Failure) []Message {
 		causeLines(failures)+"\nThese deployments will fail unless these bundles are deployed by then. "+advice(failures[0].Err))
 }
 
-// causeLines is a line for each cause.
+// causeLines returns one line for each cause.
 func causeLines(failures []deploy.Failure) string {
 	var lines strings.Builder
 	for _, cause := range deploy.GroupByCause(failures) {
@@ -165,7 +165,7 @@ func causeLines(failures []deploy.Failure) string {
 	return lines.String()
 }
 
-// Unconnected reports connections that cannot be read.
+// Unconnected reports clusters whose connections cannot be read.
 func Unconnected(unconnected map[string]error) []Message {
 	var messages []Message
 	for _, cluster := range slices.Sorted(maps.Keys(unconnected)) {

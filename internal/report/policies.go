@@ -9,11 +9,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 )
 
-// maxPolicyLines bounds what one message says of one rule.
+// maxPolicyLines is the maximum number of lines in one message about one rule.
 const maxPolicyLines = 20
 
-// Policies reports what policies do not allow of a target: one message for each policy and rule,
-// over all clusters and bundles.
+// Policies reports the violations of policies by a target: one message for each policy and
+// rule, over all clusters and bundles.
 func Policies(name string, violations []policy.Violation) []Message {
 	type cause struct {
 		policy, rule string
@@ -55,7 +55,7 @@ func keysOfViolations(violations []policy.Violation) []deploy.Key {
 	return keys
 }
 
-// violationLines is a line for each thing that is wrong, with the deployments that have it.
+// violationLines returns one line for each kind of violation, with its deployments.
 func violationLines(violations []policy.Violation) string {
 	var (
 		texts []string
@@ -90,7 +90,7 @@ func InvalidFleetPolicies(err error) []Message {
 	return failureAt([]any{"fleet_policies"}, "Invalid fleet_policies", Sentence(err))
 }
 
-// UnusedFleetPolicies warns of fields of Fleet's objects that restrict nothing here.
+// UnusedFleetPolicies warns of fields of Fleet's objects that have no effect here.
 func UnusedFleetPolicies(fields []string) []Message {
 	if len(fields) == 0 {
 		return nil

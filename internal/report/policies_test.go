@@ -11,7 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-// One message for each policy and rule, one line for each cause, and a bound.
+// There is one message for each policy and rule, one line for each cause, and a maximum of
+// lines.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 

@@ -6,7 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
-// UnreadablePrivateState reports private state that cannot be read.
+// UnreadablePrivateState reports a private state that cannot be read.
 func UnreadablePrivateState(err error) []Message {
 	if err == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package report words what is reported about bundles, plans, applies and refreshes, as plain
-// values. Of several messages with one summary Terraform shows the first alone, so each is one
-// message for all deployments that it concerns.
+// Package report writes the messages about bundles, plans, applies and refreshes, as plain
+// values. Terraform shows only the first of several messages with one summary. So each cause
+// is one message for all deployments that it concerns.
 package report
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Severity is how much a message matters.
+// Severity is the severity of a message.
 type Severity int
 
 // The severities.
@@ -18,11 +18,12 @@ const (
 	Warning
 )
 
-// Message is one thing to report.
+// Message is one error or warning.
 type Message struct {
 	Severity Severity
-	// Attribute is the attribute that the message is about: the name of an attribute, and
-	// below it names, indexes of lists, and MapKeys. A message about a whole resource has none.
+	// Attribute is the path of the attribute that the message is about. It begins with the
+	// name of an attribute, followed by names, indexes of lists, and MapKeys. It is empty for
+	// a message about a whole resource.
 	Attribute       []any
 	Summary, Detail string
 }
@@ -30,27 +31,27 @@ type Message struct {
 // MapKey is a key of a map in the path to an attribute.
 type MapKey string
 
-// failure is a report of one error.
+// failure returns one error.
 func failure(summary, detail string) []Message {
 	return []Message{{Severity: Error, Summary: summary, Detail: detail}}
 }
 
-// failureAt is a report of one error in an attribute.
+// failureAt returns one error in an attribute.
 func failureAt(attribute []any, summary, detail string) []Message {
 	return []Message{{Severity: Error, Attribute: attribute, Summary: summary, Detail: detail}}
 }
 
-// warning is a report of one warning.
+// warning returns one warning.
 func warning(summary, detail string) []Message {
 	return []Message{{Severity: Warning, Summary: summary, Detail: detail}}
 }
 
-// Failed reports an error of which nothing more is known than its text.
+// Failed reports an error of which only the text is known.
 func Failed(summary string, err error) []Message { return failure(summary, Sentence(err)) }
 
-// Sentence words an error as a sentence. A URL, a path or the name of an attribute at its
-// beginning stays as it is. An error that begins with a name that looks like a word has a
-// method BeginsWithName.
+// Sentence returns an error as a sentence. A URL, a path or the name of an attribute at the
+// beginning stays as it is. An error has a method BeginsWithName if it begins with a name that
+// looks like a word.
 func Sentence(err error) string {
 	text := err.Error()
 	if _, named := err.(interface{ BeginsWithName() }); !named && beginsWithWord(text) {
@@ -63,7 +64,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// beginsWithWord says whether a text begins with a word of plain English: small letters,
+// beginsWithWord reports whether a text begins with a plain English word: small letters,
 // perhaps with a hyphen, an apostrophe or a punctuation mark.
 func beginsWithWord(text string) bool {
 	word, _, _ := strings.Cut(text, " ")
@@ -71,14 +72,14 @@ func beginsWithWord(text string) bool {
 	return word != "" && strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) && r != '-' && r != '\'' }) < 0
 }
 
-// What errors say of clusters that come before anything is written. In an apply, others
-// can have changed them by then.
+// Texts about clusters in errors that occur before any write. In an apply, others can have
+// changed the clusters in the meantime.
 const (
 	notBegun  = "No deployment of this target was started."
 	readsOnly = "Reading bundles changes nothing on any cluster."
 )
 
-// errorsOf returns the errors that are joined in one, and that one if none are.
+// errorsOf returns the errors that err joins, or err itself if it joins none.
 func errorsOf(err error) []error {
 	if err == nil {
 		return nil
@@ -89,5 +90,5 @@ func errorsOf(err error) []error {
 	return []error{err}
 }
 
-// listOf writes each line as an item of a list.
+// listOf returns lines as the items of a list.
 func listOf(lines []string) string { return "  - " + strings.Join(lines, "\n  - ") }

@@ -312,7 +312,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Errors of bundles stand at the attribute that has to be corrected.
+// Errors of bundles are reported at the attribute that must be corrected.
 // hostError begins with a name that looks like a word.
 type hostError struct{}
 

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/window"
 )
 
-// InvalidWindow reports what is wrong with a window of the configuration.
+// InvalidWindow reports an error in a window of the configuration.
 func InvalidWindow(name string, err error) []Message {
 	if err == nil {
 		return nil
@@ -25,7 +25,7 @@ func InvalidWindow(name string, err error) []Message {
 	return failureAt(at, "Invalid change window "+name, Sentence(err))
 }
 
-// InvalidSchedule reports what is wrong with an element of schedules.
+// InvalidSchedule reports an error in an element of schedules.
 func InvalidSchedule(index int, err error) []Message {
 	if err == nil {
 		return nil
@@ -41,12 +41,12 @@ func UnusableWindow(err error) []Message {
 	return failure("Cannot select the clusters of a change window", Sentence(err)+"\n\n"+notBegun+" Correct the provider's windows.")
 }
 
-// WindowsWithEngine reports an attribute about windows that a provider with an engine has.
+// WindowsWithEngine reports an attribute about windows that is not supported with an engine.
 func WindowsWithEngine(attribute, reason string) []Message {
 	return failureAt([]any{attribute}, attribute+" is not supported with an engine", reason)
 }
 
-// WindowsOverridden reports what change windows would have held.
+// WindowsOverridden reports the changes that change windows would have held.
 func WindowsOverridden(name, reason string, held []deploy.Failure) []Message {
 	if len(held) == 0 {
 		return nil
@@ -64,7 +64,8 @@ func DestroyHeld(name string, held []deploy.Failure) []Message {
 		heldLines(held)+"\nNothing was removed. Destroy the target when its windows allow it, or set windows_override on the provider.")
 }
 
-// heldLines is a line for each reason why deployments are held: first changes, then removals.
+// heldLines returns one line for each reason why deployments are held: first changes, then
+// removals.
 func heldLines(held []deploy.Failure) string {
 	var changes, removals []deploy.Failure
 	for _, f := range held {

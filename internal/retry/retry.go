@@ -1,6 +1,6 @@
-// Package retry repeats what failed for a reason that passes: requests to clusters, operations on
-// them, and downloads. Nothing else in this module counts tries or pauses. What may be repeated,
-// and after which failure, is decided by the caller, who knows what it means.
+// Package retry repeats requests to clusters, operations on clusters and downloads that failed
+// for a temporary reason. No other package of this module counts tries or pauses. The caller
+// decides what may be repeated and after which failure.
 package retry
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Policy says how long the pauses between tries are, and when there are no more.
+// Policy defines how long the pauses between tries are and when the tries end.
 type Policy struct {
 	// First is the pause after the first try. Each following pause is longer by Factor, up to
 	// Longest.
@@ -19,9 +19,9 @@ type Policy struct {
 	Factor         float64
 	// Jitter is the part of a pause by which it is longer or shorter at random.
 	Jitter float64
-	// Tries is how many there are, 0 for no limit.
+	// Tries is the maximum number of tries, 0 for no limit.
 	Tries uint
-	// Limit is the time in which a try may begin, 0 for no limit.
+	// Limit is the time in which a try may start, 0 for no limit.
 	Limit time.Duration
 }
 
@@ -43,7 +43,7 @@ func (p Policy) backOff() *backoff.ExponentialBackOff {
 // Permanent marks an error after which Do does not try again. Do returns it without the mark.
 func Permanent(err error) error { return backoff.Permanent(err) }
 
-// IsPermanent reports whether an error is marked.
+// IsPermanent reports whether an error has the mark of Permanent.
 func IsPermanent(err error) bool {
 	_, is := errors.AsType[*backoff.PermanentError](err)
 	return is
@@ -56,18 +56,19 @@ func Do[T any](ctx context.Context, p Policy, operation func() (T, error)) (T, e
 	return DoNotify(ctx, p, operation, nil)
 }
 
-// DoNotify is Do that calls notify before each pause, with the error and the length of the pause.
+// DoNotify is Do, but it also calls notify before each pause, with the error and the length of
+// the pause.
 func DoNotify[T any](ctx context.Context, p Policy, operation func() (T, error), notify func(error, time.Duration)) (T, error) {
 	result, err := backoff.Retry(ctx, operation,
 		backoff.WithBackOff(p.backOff()), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(p.Limit), backoff.WithNotify(notify))
-	if marked, ok := errors.AsType[*backoff.PermanentError](err); ok { // Of the last try that is allowed.
+	if marked, ok := errors.AsType[*backoff.PermanentError](err); ok { // The error of the last allowed try still has the mark.
 		err = marked.Unwrap()
 	}
 	return result, err
 }
 
-// Until calls done until it returns true, or the policy or ctx ends. It calls it at least once,
-// and reports whether it returned true.
+// Until calls done until it returns true, or the policy or ctx ends. Until calls done at least
+// once and reports whether done returned true.
 func Until(ctx context.Context, p Policy, done func() bool) bool {
 	_, err := Do(ctx, p, func() (struct{}, error) {
 		if !done() {

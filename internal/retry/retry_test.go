@@ -28,7 +28,7 @@ func TestDo(t *testing.T) {
 		// fails is how many tries fail with err.
 		fails   int
 		err     error
-		cancel  int // The try that ctx ends in, 0 for none.
+		cancel  int // The try during which ctx ends, 0 for none.
 		tries   int
 		notices int
 		want    error
@@ -86,7 +86,7 @@ func TestUntil(t *testing.T) {
 	tests := map[string]struct {
 		policy retry.Policy
 		after  int // The call that returns true, 0 for none.
-		cancel int // The call that ctx ends in, 0 for none.
+		cancel int // The call during which ctx ends, 0 for none.
 		want   bool
 		calls  int
 	}{
@@ -117,7 +117,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// The pauses of each policy, without the random part of them.
+// The pauses of each policy, without their random part.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

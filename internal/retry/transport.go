@@ -9,20 +9,20 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Transport sends a request again whose response was that the server cannot just now, or that has
-// none. Its caller gets the last response.
+// Transport sends a request again if the response is a temporary failure or missing. Its
+// caller gets the last response.
 type Transport struct {
 	Next   http.RoundTripper
 	Policy Policy
 	// Repeatable reports whether a request may be sent more than once. Its body is read again
 	// from GetBody.
 	Repeatable func(*http.Request) bool
-	// Passing reports whether the response to a request can be another one a moment later. The
+	// Passing reports whether the same request can have another response a moment later. The
 	// response is nil if there is an error.
 	Passing func(*http.Request, *http.Response, error) bool
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (t Transport) WrappedRoundTripper() http.RoundTripper { return t.Next }
 
 // RoundTrip implements http.RoundTripper.
@@ -60,8 +60,8 @@ func (t Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, failure
 }
 
-// again asks Do for another try, after the pause that the server wants if that is no longer than
-// the longest of the policy.
+// again makes Do try again. If the server requests a pause, that pause is used, but at most
+// the longest pause of the policy.
 func (t Transport) again(response *http.Response) error {
 	if response == nil || response.StatusCode != http.StatusTooManyRequests {
 		return errNotDone
@@ -73,7 +73,7 @@ func (t Transport) again(response *http.Response) error {
 	return &backoff.RetryAfterError{Duration: min(t.Policy.Longest, time.Duration(seconds)*time.Second)}
 }
 
-// discard lets the connection of a short response be used again.
+// discard allows the connection of a short response to be used again.
 func discard(body io.ReadCloser) {
 	const short = 64 << 10
 	_, _ = io.CopyN(io.Discard, body, short)

@@ -19,10 +19,10 @@ func TestTransport(t *testing.T) {
 	const content = "what is sent each time"
 	tests := map[string]struct {
 		method string
-		// oneShot is a body that cannot be read again.
+		// oneShot is true for a body that cannot be read again.
 		oneShot    bool
 		repeatable bool
-		status     int // Of the answers before the good one, 0 for none.
+		status     int // Status of the responses before the successful one, 0 for none.
 		fails      int32
 		header     string // Retry-After
 		asked      int32
@@ -93,7 +93,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// A caller that gives up in a pause gets the last response, with its body.
+// A caller that cancels during a pause gets the last response, with its body.
 func TestTransportThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

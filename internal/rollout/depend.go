@@ -14,25 +14,25 @@ import (
 )
 
 // ExternalDependency is a dependency on a bundle that is not among the steps on its cluster. A
-// release of the same owner can be it.
+// release of the same owner can meet it.
 type ExternalDependency struct {
 	Bundle string
-	// AcceptedStates are those in which it lets its dependants begin.
+	// AcceptedStates are the states of the bundle in which its dependants can begin.
 	AcceptedStates []string
 }
 
-// Accepts says whether a dependant can begin.
+// Accepts reports whether a dependant can begin when the bundle is in a state.
 func (o ExternalDependency) Accepts(state string) bool {
 	return slices.Contains(o.AcceptedStates, state)
 }
 
-// need is one entry of dependsOn on one cluster. All of its steps count.
+// need is one entry of dependsOn on one cluster. All of its steps must be in an accepted state.
 type need struct {
 	steps    []int
 	accepted []string
 }
 
-// dependencies is what the steps wait for, each list by step.
+// dependencies contains what the steps wait for, each list by step.
 type dependencies struct {
 	needs      [][]need
 	external   [][]ExternalDependency
@@ -41,7 +41,7 @@ type dependencies struct {
 	faults map[int]error
 }
 
-// resolve finds the steps that dependsOn means, on each cluster by itself (Fleet's
+// resolve finds the steps that the entries of dependsOn match, on each cluster separately (Fleet's
 // internal/cmd/agent/deployer/deployer.go).
 func resolve(steps []Step) dependencies {
 	found := dependencies{
@@ -87,7 +87,7 @@ func resolve(steps []Step) dependencies {
 	return found
 }
 
-// matching answers what says whether a step is meant by an entry.
+// matching returns a function that reports whether an entry matches a step.
 func matching(entry fleetyaml.Dependency, compiled map[*fleetyaml.Selector]labels.Selector) (func(Step) bool, error) {
 	named := func(step Step) bool { return entry.Name == "" || step.Deployment.Bundle.Name == entry.Name }
 	if entry.Selector == nil {
@@ -106,7 +106,7 @@ func matching(entry fleetyaml.Dependency, compiled map[*fleetyaml.Selector]label
 	}, nil
 }
 
-// labelsOf are the labels of a bundle, and its name as Fleet adds it.
+// labelsOf contains the labels of a bundle, and the label with its name that Fleet adds.
 type labelsOf struct{ *bundle.Bundle }
 
 func (l labelsOf) Has(label string) bool {
@@ -129,7 +129,7 @@ func (l labelsOf) Lookup(label string) (string, bool) {
 
 func selectorText(selector labels.Selector) string { return cmp.Or(selector.String(), "{}") }
 
-// refuseCycles finds steps that wait for themselves.
+// refuseCycles finds steps that wait for themselves, and adds them to faults.
 func (d *dependencies) refuseCycles(steps []Step) {
 	const (
 		unseen = iota
@@ -167,7 +167,8 @@ func (d *dependencies) refuse(cycle []int, steps []Step) {
 	for i, step := range cycle {
 		names[i] = steps[step].Deployment.Bundle.Name
 	}
-	// It starts with the least name, so that it reads alike on all clusters.
+	// The cycle starts with the first name of the alphabet, so that its text is the same on all
+	// clusters.
 	first := slices.Index(names, slices.Min(names))
 	err := &CycleError{Bundles: slices.Concat(names[first:], names[:first])}
 	for _, step := range cycle {
@@ -177,8 +178,8 @@ func (d *dependencies) refuse(cycle []int, steps []Step) {
 	}
 }
 
-// names says for each bundle which other bundles of the steps it waits for, sorted.
-// Bundles that wait for none are left out.
+// names returns, for each bundle, the bundles of the steps that it waits for, sorted. Bundles that
+// wait for none are left out.
 func (d *dependencies) names(steps []Step) map[string][]string {
 	names := map[string][]string{}
 	for i, needs := range d.needs {
@@ -196,10 +197,9 @@ func (d *dependencies) names(steps []Step) map[string][]string {
 	return names
 }
 
-// RemovalDependencies says for each bundle to be removed which others of them have to go
-// first: those that depend on it. needs are the bundles that each bundle depends on;
-// it can be put together from several applies, and where it goes in a circle, it is
-// cut open.
+// RemovalDependencies returns, for each bundle to be removed, the bundles that have to be removed
+// first: those that depend on it. needs contains the bundles that each bundle depends on. Several
+// applies can contribute to needs, so it can contain a cycle, which is then broken.
 func RemovalDependencies(bundles []string, needs map[string][]string) map[string][]string {
 	leaving := map[string]bool{}
 	for _, bundle := range bundles {
@@ -232,7 +232,7 @@ func RemovalDependencies(bundles []string, needs map[string][]string) map[string
 	return first
 }
 
-// CycleError says that bundles wait for each other.
+// CycleError reports that bundles wait for each other.
 type CycleError struct {
 	// Bundles each depend on the next, and the last on the first.
 	Bundles []string
@@ -245,10 +245,10 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("bundles depend on each other in a cycle: %s, %s", strings.Join(e.Bundles, ", which depends on "), "which depends on "+e.Bundles[0])
 }
 
-// UnmetSelectorError says that a selector of dependsOn matches no bundle that the
-// target deploys to the cluster. Labels of bundles are known only within a target.
+// UnmetSelectorError reports that a selector of dependsOn matches no bundle that the target deploys
+// to the cluster. Labels of bundles are known only within a target.
 type UnmetSelectorError struct {
-	// Bundle is the name that was asked for besides, "" for any.
+	// Bundle is the name that the entry requires in addition, "" for any.
 	Bundle   string
 	Selector string
 }
@@ -261,10 +261,10 @@ func (e *UnmetSelectorError) Error() string {
 	return fmt.Sprintf("dependsOn matches %s: no bundle that this target deploys to the cluster has labels that match %s", who, e.Selector)
 }
 
-// MissingDependencyError says that a cluster does not get what a bundle depends on.
+// MissingDependencyError reports that a bundle depends on a bundle that its cluster does not get.
 type MissingDependencyError struct {
 	Bundle string
-	// Suggestion is the bundle that was probably meant, "" if none comes close.
+	// Suggestion is the bundle that was probably meant, "" if no name is similar.
 	Suggestion string
 }
 

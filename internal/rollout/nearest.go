@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// Nearest is the name of the bundle that somebody meant who wrote name: its folder,
-// or nearly its name. It is "" when none comes close.
+// Nearest returns the name of the bundle that a user probably meant by name: the bundle of this
+// folder, or the bundle with a similar name. It returns "" if there is none.
 func Nearest(name string, bundles []*bundle.Bundle) string {
 	const longest = 253
 	if len(name) > longest {

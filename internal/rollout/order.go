@@ -6,32 +6,32 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Step is one wanted deployment, as the order of an apply sees it.
+// Step is one wanted deployment in the order of an apply.
 type Step struct {
 	Deployment target.Deployment
-	// State is how it is doing on the cluster, "" when it is not there.
+	// State is the state of the deployment on the cluster, "" if it does not exist.
 	State string
-	// Change says that it is not as wanted.
+	// Change is true if the deployment is not as wanted.
 	Change bool
-	// Held is why a change must not be made, nil if it can be.
+	// Held is why the change must not be made, nil if it may be made.
 	Held error
 }
 
-// Order says which steps can begin at once, and which can only after others: on one
-// cluster what depends on others, and over clusters what a rollout strategy holds
-// back. It knows nothing of time; the caller carries the steps out and reports what came of
-// them. It is not safe for concurrent use.
+// Order determines which steps can begin at once, and which only after others. On one cluster, a
+// step waits for its dependencies. Across clusters, a step waits for the limits of a rollout
+// strategy. Order does not run steps and uses no clock. The caller runs the steps and reports their
+// results. It is not safe for concurrent use.
 type Order struct {
 	at       *progress
-	rollouts []*rollout // By step, nil for a bundle without.
+	rollouts []*rollout // By step, nil for a bundle without a rollout strategy.
 
-	// Steps and rollouts to be looked at by Next.
+	// Steps and rollouts that Next has to process.
 	steady  []int
 	rolling []*rollout
 }
 
-// NewOrder makes the order of all wanted deployments, those included that are as
-// they should be: others can depend on them. What can never be met is found in Faults.
+// NewOrder makes the order of all wanted deployments. Deployments without a change are included,
+// because others can depend on them. Faults returns the steps that can never begin.
 func NewOrder(steps []Step) *Order {
 	o := &Order{at: newProgress(steps), rollouts: make([]*rollout, len(steps))}
 	o.gather()
@@ -49,7 +49,7 @@ func NewOrder(steps []Step) *Order {
 	return o
 }
 
-// gather makes the rollouts.
+// gather creates the rollouts, one for each bundle with a rollout strategy.
 func (o *Order) gather() {
 	byBundle := map[string][]int{}
 	for i, step := range o.at.steps {
@@ -69,7 +69,7 @@ func (o *Order) gather() {
 	}
 }
 
-// block holds a step that must not begin whatever happens.
+// block holds a step that must not begin in any case.
 func (o *Order) block(i int) {
 	step := o.at.steps[i]
 	switch {
@@ -84,7 +84,7 @@ func (o *Order) block(i int) {
 	}
 }
 
-// enqueue has Next look at a step again.
+// enqueue makes Next process a step again.
 func (o *Order) enqueue(i int) {
 	if o.rollouts[i] == nil {
 		o.steady = append(o.steady, i)
@@ -101,9 +101,8 @@ func (o *Order) enqueueDependants(i int) {
 	}
 }
 
-// Next answers the steps that can begin now, each once, and those that turned out
-// never to begin in this apply. A step without a change is to be looked at until it
-// is ready.
+// Next returns the steps that can begin now, each once, and the steps that cannot begin in this
+// apply any more. The caller has to wait for a step without a change until it is ready.
 func (o *Order) Next() (begin, held []int) {
 	for len(o.steady)+len(o.rolling) > 0 {
 		if len(o.steady) > 0 {
@@ -123,7 +122,7 @@ func (o *Order) Next() (begin, held []int) {
 	return begin, held
 }
 
-// startWithoutRollout begins a step that no rollout concerns.
+// startWithoutRollout begins a step of a bundle without a rollout, if it can begin.
 func (o *Order) startWithoutRollout(i int, begin, held []int) (nowBegin, nowHeld []int) {
 	if o.at.phases[i] != waiting {
 		return begin, held
@@ -141,15 +140,15 @@ func (o *Order) startWithoutRollout(i int, begin, held []int) (nowBegin, nowHeld
 	return append(begin, i), held
 }
 
-// Finish says that a step came to an end, and how it is doing: as the cluster says,
-// or ErrApplied or WaitApplied when it failed.
+// Finish records that a step has ended. state is the state of the deployment on the cluster, or
+// ErrApplied or WaitApplied if the step failed.
 func (o *Order) Finish(i int, state string) {
 	o.at.finish(i, state)
 	o.enqueue(i)
 	o.enqueueDependants(i)
 }
 
-// Awaited says whether anything waits for step i to get ready.
+// Awaited reports whether any step waits until step i is ready.
 func (o *Order) Awaited(i int) bool {
 	if r := o.rollouts[i]; r != nil && slices.ContainsFunc(r.members, func(j int) bool { return o.at.phases[j] == waiting }) {
 		return true
@@ -157,21 +156,21 @@ func (o *Order) Awaited(i int) bool {
 	return o.at.isNeededReady(i)
 }
 
-// Held is why a step does not begin, nil if it may.
+// Held returns why a step does not begin, nil if it may.
 func (o *Order) Held(i int) error { return o.at.held[i] }
 
-// Faults are the steps that can never begin, with a *CycleError, an
+// Faults returns the steps that can never begin, with the error of each, such as a *CycleError, an
 // *UnmetSelectorError or a *StrategyError.
 func (o *Order) Faults() map[int]error { return o.at.faults }
 
-// ExternalDependencies is what step i depends on and is not among the steps on its cluster.
+// ExternalDependencies returns the dependencies of step i that are not among the steps on its
+// cluster.
 func (o *Order) ExternalDependencies(i int) []ExternalDependency { return o.at.external[i] }
 
-// Needs says for each bundle which other bundles it is deployed after.
+// Needs returns, for each bundle, the other bundles that it is deployed after.
 func (o *Order) Needs() map[string][]string { return o.at.names(o.at.steps) }
 
-// HeldError says why a deployment is not begun, although it is not as wanted. A later
-// apply takes it up.
+// HeldError is why a deployment that is not as wanted does not begin. A later apply can begin it.
 type HeldError struct{ Reason string }
 
 func (e *HeldError) Error() string { return "it is held: " + e.Reason }

@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// steps makes the steps of bundles, given by their fleet.yaml, on clusters: each is
-// new there unless adjusted.
+// steps makes the steps of bundles, given by their fleet.yaml, on clusters. Each step is new there
+// unless adjusted.
 func steps(t *testing.T, bundles map[string]string, clusters []string, adjust map[string]func(*rollout.Step)) []rollout.Step {
 	t.Helper()
 	read := make([]*bundle.Bundle, 0, len(bundles))
@@ -50,9 +50,9 @@ func steps(t *testing.T, bundles map[string]string, clusters []string, adjust ma
 	return made
 }
 
-// carryOut does what can begin at once together, and answers what that was: the keys of
-// each round, joined by spaces, and why the rest was held. ends says how a step ends
-// that does not get ready.
+// carryOut runs the steps that can begin, round by round. It returns the keys of the steps in each
+// round, joined by spaces, and why the others were held. ends contains the final states of the
+// steps that do not get ready.
 func carryOut(order *rollout.Order, all []rollout.Step, ends map[string]string) (rounds []string, held map[string]string) {
 	held = map[string]string{}
 	for {

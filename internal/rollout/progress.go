@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// States that the order itself has to know; the status package words them all.
+// States that the order itself uses. The status package describes all states.
 const (
 	ready     = "Ready"
 	notReady  = "NotReady"
@@ -15,7 +15,7 @@ const (
 	pending   = "Pending"
 )
 
-// phase is how far a step has come.
+// phase is the progress of a step.
 type phase int
 
 const (
@@ -25,12 +25,12 @@ const (
 	running
 )
 
-// progress is how far the steps of an order have come, and what they wait for.
+// progress is the progress of the steps of an order, and what they wait for.
 type progress struct {
 	dependencies
 
 	steps []Step
-	// phases and states are those of the steps now. outdated steps are not as wanted.
+	// phases and states are the current ones of the steps. outdated steps are not as wanted.
 	phases   []phase
 	states   []string
 	outdated []bool
@@ -64,7 +64,7 @@ func (p *progress) hold(i int, err error) {
 	p.phases[i], p.held[i] = finished, err
 }
 
-// isNeededReady says whether a change waits for step i to get ready.
+// isNeededReady reports whether a waiting step needs step i to be ready.
 func (p *progress) isNeededReady(i int) bool {
 	return slices.ContainsFunc(p.dependants[i], func(j int) bool {
 		return p.phases[j] == waiting && slices.ContainsFunc(p.needs[j], func(n need) bool {
@@ -73,7 +73,8 @@ func (p *progress) isNeededReady(i int) bool {
 	})
 }
 
-// unmet says whether a step has to wait for others, or why it waits in vain.
+// unmet reports whether a step has to wait for others. It returns an error if the step would wait
+// in vain.
 func (p *progress) unmet(i int) (wait bool, err error) {
 	for _, need := range p.needs[i] {
 		for _, j := range need.steps {
@@ -89,7 +90,7 @@ func (p *progress) unmet(i int) (wait bool, err error) {
 	return wait, nil
 }
 
-// stateFor is the state of a settled step as its dependants see it (Fleet's
+// stateFor returns the state of a finished step that counts for its dependants (Fleet's
 // internal/cmd/controller/summary/summary.go).
 func (p *progress) stateFor(i int) string {
 	if p.held[i] == nil || (p.states[i] != ready && p.states[i] != "") {
@@ -108,9 +109,9 @@ func (p *progress) describe(i int) string {
 	return p.stateFor(i)
 }
 
-// isUnavailable says whether a step cannot serve now. One that is not there and was
-// not begun does not count, and neither does one that somebody modified and that is to
-// stay so.
+// isUnavailable reports whether the deployment of a step cannot serve now. A deployment that does
+// not exist and has not begun does not count. A modified deployment that is not to be corrected
+// does not count either.
 func (p *progress) isUnavailable(i int) bool {
 	if p.phases[i] == running && p.outdated[i] {
 		return true
@@ -124,10 +125,10 @@ func (p *progress) isUnavailable(i int) bool {
 	return true
 }
 
-// isBehind is stricter: what is not as wanted counts, too.
+// isBehind reports whether a step is unavailable or not as wanted.
 func (p *progress) isBehind(i int) bool { return p.outdated[i] || p.isUnavailable(i) }
 
-// clusters names the clusters of some steps as the beginning of a sentence: "a and 3
+// clusters names the clusters of the steps that count, as the beginning of a sentence: "a and 3
 // others are".
 func (p *progress) clusters(steps []int, counts func(int) bool) string {
 	var names []string
@@ -148,7 +149,7 @@ func (p *progress) clusters(steps []int, counts func(int) bool) string {
 	return "clusters " + strings.Join(names, ", ") + " are"
 }
 
-// count says for how many of some steps a condition holds.
+// count returns for how many steps a condition is true.
 func count(steps []int, counts func(int) bool) int {
 	n := 0
 	for _, i := range steps {

@@ -1,5 +1,6 @@
-// Package rollout says in which order the releases of a target are written and removed: after
-// what they depend on, and over the clusters as the rollout strategy of their bundle allows.
+// Package rollout determines the order in which the releases of a target are written and removed. A
+// release is written after its dependencies, and the clusters are processed as the rollout strategy
+// of the bundle allows.
 package rollout
 
 import (
@@ -11,8 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// What a rollout strategy means that does not say otherwise (Fleet's
-// internal/cmd/controller/target/target.go).
+// The defaults of a rollout strategy (Fleet's internal/cmd/controller/target/target.go).
 const (
 	defaultUnavailable   = "100%"
 	defaultPartitionSize = "25%"
@@ -20,14 +20,14 @@ const (
 	defaultMaxNew        = 50
 )
 
-// rollout is how one bundle goes over its clusters.
+// rollout is the deployment of one bundle to its clusters.
 type rollout struct {
 	bundle  string
 	members []int // Steps, by the name of their cluster.
-	// partitions are carried out one after the other.
+	// partitions are processed one after the other.
 	partitions []partition
-	// max is how many members may be unavailable, maxBad how many partitions, and
-	// maxNew how many members may be made for the first time at once.
+	// max is how many members may be unavailable, and maxBad is how many partitions may be bad.
+	// maxNew is how many members may be created for the first time at once.
 	max, maxBad, maxNew int
 }
 
@@ -64,7 +64,7 @@ func newRollout(steps []Step, members []int) (*rollout, error) {
 	return r, nil
 }
 
-// manual are the partitions that a strategy names. A cluster may be in several.
+// manual returns the partitions that a strategy names. A cluster may be in several.
 func manual(strategy fleetyaml.RolloutStrategy, steps []Step, members []int) ([]partition, error) {
 	made := make([]partition, len(strategy.Partitions))
 	for k, named := range strategy.Partitions {
@@ -82,7 +82,7 @@ func manual(strategy fleetyaml.RolloutStrategy, steps []Step, members []int) ([]
 	return made, nil
 }
 
-// automatic partitions are slices of the members (Fleet's
+// automatic returns slices of the members as partitions (Fleet's
 // internal/cmd/controller/target/partition.go).
 func automatic(strategy fleetyaml.RolloutStrategy, members []int) ([]partition, error) {
 	threshold := defaultThreshold
@@ -107,9 +107,8 @@ func automatic(strategy fleetyaml.RolloutStrategy, members []int) ([]partition, 
 	return made, nil
 }
 
-// limit is what the first count that is given means out of total (Fleet's
-// internal/cmd/controller/target/status.go). fallback is a percentage, or "" for none
-// at all.
+// limit returns the value of the first given count out of total (Fleet's
+// internal/cmd/controller/target/status.go). fallback is a percentage, or "" for none at all.
 func limit(total int, fallback string, counts ...*fleetyaml.Count) (int, error) {
 	if total <= 0 {
 		return 1, nil
@@ -121,12 +120,12 @@ func limit(total int, fallback string, counts ...*fleetyaml.Count) (int, error) 
 	return given.Of(total)
 }
 
-// excludes says whether a step is in no partition. It is never begun then.
+// excludes reports whether a step is in no partition, so that it never begins.
 func (r *rollout) excludes(step Step) bool {
 	return len(step.Deployment.Bundle.Definition.RolloutStrategy.Partitions) > 0 && len(step.Deployment.Partitions) == 0
 }
 
-// partitionOf is the partition in which a step comes first, nil if there is only one.
+// partitionOf returns the first partition of a step, nil if there is only one partition.
 func (r *rollout) partitionOf(i int) *partition {
 	for k := range r.partitions {
 		if len(r.partitions) > 1 && slices.Contains(r.partitions[k].members, i) {
@@ -136,8 +135,8 @@ func (r *rollout) partitionOf(i int) *partition {
 	return nil
 }
 
-// advance begins what a rollout allows now. When nothing of it runs or waits for
-// other bundles any more, what is left is held.
+// advance begins the steps that a rollout allows now. When none of its steps runs or waits for
+// other bundles any more, the remaining steps are held.
 func (r *rollout) advance(at *progress) (begin, held []int) {
 	bad := 0
 	for k, p := range r.partitions {
@@ -156,9 +155,9 @@ func (r *rollout) advance(at *progress) (begin, held []int) {
 	return begin, append(held, r.stop(at, len(r.partitions))...)
 }
 
-// advancePartition begins what is allowed of one partition. busy says that the next
-// one has to wait for it. A member that is new, or unavailable anyway, makes nothing
-// worse; one that is available counts as unavailable while it changes.
+// advancePartition begins the steps that are allowed in one partition. busy is true if the next
+// partition has to wait for this one. maxUnavailable does not limit a member that is new or already
+// unavailable. A ready member counts as unavailable while it changes.
 func (r *rollout) advancePartition(at *progress, p partition) (begin, held []int, busy bool) {
 	fresh := count(r.members, func(i int) bool { return at.phases[i] == running && at.states[i] == "" })
 	all, here := count(r.members, at.isUnavailable), count(p.members, at.isUnavailable)
@@ -197,8 +196,8 @@ func (r *rollout) advancePartition(at *progress, p partition) (begin, held []int
 	return begin, held, busy
 }
 
-// stop holds what is left of a rollout. The partitions after the one at the given
-// index are held because of it.
+// stop holds the remaining steps of a rollout. The partition at the index last is the reason for
+// the steps in the partitions after it.
 func (r *rollout) stop(at *progress, last int) []int {
 	var held []int
 	for k, p := range r.partitions {
@@ -219,7 +218,7 @@ func (r *rollout) stop(at *progress, last int) []int {
 	return held
 }
 
-// overBudget says which limit keeps a member from being begun.
+// overBudget returns the limit because of which a member does not begin.
 func (r *rollout) overBudget(at *progress, p partition, i int) error {
 	if at.states[i] == "" {
 		return &HeldError{Reason: fmt.Sprintf("the rollout strategy of bundle %s has a maxNew of %d", r.bundle, r.maxNew)}
@@ -235,7 +234,7 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 		where, r.bundle, at.clusters(counted, at.isUnavailable), most)}
 }
 
-// StrategyError says what is wrong with a rollout strategy.
+// StrategyError describes an invalid option of a rollout strategy.
 type StrategyError struct {
 	Option string
 	Err    error

@@ -89,7 +89,7 @@ func TestRollout(t *testing.T) {
 				"d/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
 			},
 		},
-		"the canary fails and all of it may": { // As in Fleet: 100 % is the default.
+		"the canary fails and all of it may": { // As in Fleet, 100 % is the default.
 			strategy: canary, adjust: all, ends: failing("a/w"), rounds: []string{"a/w", "b/w c/w d/w"},
 		},
 		"the canary cannot be installed": {
@@ -204,8 +204,8 @@ func TestAutomaticPartitions(t *testing.T) {
 	}
 }
 
-// A bundle with partitions waits on each cluster for what it depends on there, and
-// rollouts that want opposite orders of clusters are found while planning.
+// A bundle with partitions waits on each cluster for its dependencies there. Rollouts that require
+// opposite orders of clusters are found during planning.
 func TestRolloutAndDependencies(t *testing.T) {
 	t.Parallel()
 	const abc = "rolloutStrategy: {partitions: [{clusterName: a}, {clusterSelector: {}}]}\n"
@@ -215,8 +215,8 @@ func TestRolloutAndDependencies(t *testing.T) {
 	if diff := cmp.Diff(want, forecast.Text); diff != "" || len(forecast.Held) > 0 {
 		t.Errorf("stages (-want +got):\n%s, held %v", diff, forecast.Held)
 	}
-	// On a, p waits for q; on b, q waits for r; on c, r waits for p. No cluster has a
-	// circle, but each rollout begins where its bundle waits.
+	// On a, p waits for q; on b, q waits for r; on c, r waits for p. No cluster has a cycle, but
+	// each rollout begins on the cluster where its bundle waits.
 	first := func(cluster string) string {
 		return "rolloutStrategy: {partitions: [{clusterName: " + cluster + "}, {clusterSelector: {}}]}\n"
 	}

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// Forecast is what an order comes to when every step succeeds.
+// Forecast is the result of an order if every step succeeds.
 type Forecast struct {
-	// Held is why steps that are not as wanted are not begun.
+	// Held is why steps that are not as wanted do not begin.
 	Held map[int]error
-	// Text says in words what is begun after what.
+	// Text describes which steps begin after which others.
 	Text string
 	// Stages are the steps that start together.
 	Stages []Stage
 }
 
-// Stage is what starts together.
+// Stage is a set of steps that start together.
 type Stage struct {
 	// Text names the deployments, without the number of the stage.
 	Text string
-	// Steps are their numbers in the order.
+	// Steps are the indices of the steps in the order.
 	Steps []int
 }
 
-// errStuck is for a circle that goes over several clusters: rollout strategies want
-// one order of clusters, and dependencies another.
+// errStuck is the error for a cycle across several clusters: rollout strategies require one order
+// of clusters, and dependencies require another.
 var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; use the same order of clusters in the rollout strategies of these bundles")
 
-// Simulate carries the order out in thought. Steps that would wait for ever become
+// Simulate processes the order as if every step succeeded. Steps that would wait for ever become
 // faults.
 func Simulate(order *Order) Forecast {
 	var (
@@ -62,8 +62,8 @@ func Simulate(order *Order) Forecast {
 	return Forecast{Held: order.at.held, Text: strings.Join(stages, "\n"), Stages: made}
 }
 
-// numbered gives stages their numbers. Of very many, as one cluster after the other
-// makes them, only the first ones and the last are told.
+// numbered adds numbers to stages. If there are very many, for example one for each cluster, only
+// the first ones and the last are listed.
 func numbered(stages []string) []string {
 	const most = 30
 	lines := make([]string, 0, most)
@@ -78,7 +78,7 @@ func numbered(stages []string) []string {
 	return lines
 }
 
-// stageText words steps that are begun together: "web on a, b (partition canary)".
+// stageText describes steps that begin together: "web on a, b (partition canary)".
 func stageText(o *Order, begin []int) string {
 	return listText(o.at.steps, begin, func(i int) string {
 		if r := o.rollouts[i]; r != nil {
@@ -100,7 +100,7 @@ func heldText(at *progress) string {
 	return listText(at.steps, held, func(int) string { return "" })
 }
 
-// listText puts the steps of each bundle with the same remark together.
+// listText lists the clusters of the steps, by bundle and remark.
 func listText(steps []Step, listed []int, remark func(int) string) string {
 	type group struct{ bundle, remark string }
 	clusters := map[group][]string{}
@@ -132,8 +132,7 @@ func clustersText(clusters []string) string {
 	return strings.Join(names, ", ")
 }
 
-// RemovedText words what is removed, given the clusters of each bundle:
-// "Removed: web on a, b".
+// RemovedText describes what is removed, from the clusters of each bundle: "Removed: web on a, b".
 func RemovedText(clusters map[string][]string) string {
 	words := make([]string, 0, len(clusters))
 	for _, bundle := range slices.Sorted(maps.Keys(clusters)) {

@@ -1,6 +1,6 @@
-// Package sandbox has templates rendered by worker processes: those of charts, of
-// kustomizations and of values. What is asked and returned are plain values; what the
-// workers do with them is in package sandboxed.
+// Package sandbox sends the templates of charts and of values, and kustomizations, to worker
+// processes that render them. Requests and results are plain values; the code of the workers is in
+// package sandboxed.
 package sandbox
 
 import (
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// maxLookups bounds the lookups of one rendering, and maxLookedUp the bytes of what they
-	// return.
+	// maxLookups is the limit for the lookups of one rendering, and maxLookedUp the limit for the
+	// bytes that they return.
 	maxLookups  = 100
 	maxLookedUp = 16 << 20
 )
 
-// Client asks workers. It is safe for concurrent use.
+// Client sends requests to workers. It is safe for concurrent use.
 type Client struct{ pool *worker.Pool }
 
 var (
@@ -33,8 +33,7 @@ var (
 	_ target.Evaluator = (*Client)(nil)
 )
 
-// New makes a client whose renderings may take this long, 0 for a minute. It starts no
-// worker.
+// New makes a client. timeout limits each rendering; 0 is a minute. New starts no worker.
 func New(timeout time.Duration) *Client {
 	return &Client{pool: worker.New(worker.Options{Timeout: timeout})}
 }
@@ -45,7 +44,7 @@ func (c *Client) Start() { c.pool.Start() }
 // Close ends all workers.
 func (c *Client) Close() error { return c.pool.Close() }
 
-// Plan is that of render.Sandbox.
+// Plan implements render.Sandbox.
 func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	d = d.WithoutContent() // No plan may depend on it.
 	request := newRequest(d)
@@ -58,15 +57,15 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	if err != nil || rendering.Irreproducible == "" || rendering.AsksCluster || rendering.Documents == nil {
 		return rendering, err
 	}
-	// To find out which objects vary, templates run with other results of functions. A worker that
-	// ends in that costs the knowledge, and not the plan.
+	// To find out which objects vary, templates run with other results of functions. If the worker
+	// ends during that run, the plan succeeds without this information.
 	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err == nil && result.Failure == nil {
 		rendering = result.Rendering
 	}
 	return rendering, nil
 }
 
-// Upgrade is that of render.Sandbox.
+// Upgrade implements render.Sandbox.
 func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (release.Rendering, error) {
 	d = d.WithoutContent() // No plan may depend on it.
 	request := newRequest(d)
@@ -78,7 +77,7 @@ func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision rend
 	return result.Rendering, result.Failure.masked(d).Err()
 }
 
-// Template is that of render.Sandbox.
+// Template implements render.Sandbox.
 func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	request := newRequest(d)
 	request.KubeVersion = kubeVersion
@@ -89,7 +88,7 @@ func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion 
 	return result.Objects, result.Hooks, result.Failure.masked(d).Err()
 }
 
-// Apply is that of render.Sandbox.
+// Apply implements render.Sandbox.
 func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (render.Files, error) {
 	request := newRequest(d)
 	request.Revision = revision
@@ -100,7 +99,7 @@ func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render
 	return result.Files, result.Failure.masked(d).Err()
 }
 
-// Evaluate is that of target.Evaluator.
+// Evaluate implements target.Evaluator.
 func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]target.Evaluated, error) {
 	var results []target.Evaluated
 	if err := c.pool.Call(ctx, Evaluate, request, &results, nil); err != nil {
@@ -122,21 +121,21 @@ func (c *Client) render(ctx context.Context, method string, d target.Deployment,
 	return nil
 }
 
-// describe names a bundle and the chart that it names, if any. Which template was running
-// when a worker ended is not known: Helm's engine reports none.
+// describe names a bundle and the chart that its options name, if any. It cannot name the template
+// that was running when a worker ended, because Helm's engine does not report it.
 func describe(d target.Deployment) string {
 	if d.Options.Helm == nil {
 		return "bundle " + d.Bundle.Name
 	}
 	chart := path.Base(d.Options.Helm.Chart)
-	if chart == "." || strings.ContainsAny(chart, "@:?") { // An address may hold a password.
+	if chart == "." || strings.ContainsAny(chart, "@:?") { // An address may contain a password.
 		return "bundle " + d.Bundle.Name
 	}
 	return fmt.Sprintf("bundle %s (chart %s)", d.Bundle.Name, chart)
 }
 
-// explain adds what to do about a limit, and bounds the text of a worker. Secrets of the
-// deployment are masked before the text is cut.
+// explain adds advice to the error of a time limit, and shortens the text of a worker. Secrets of
+// the deployment are masked before the text is cut.
 func explain(err error, d target.Deployment) error {
 	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
 		return &worker.HandlerError{Text: diff.WithoutMiddle(d.Mask(failed.Text), maxText)}
@@ -147,11 +146,11 @@ func explain(err error, d target.Deployment) error {
 	return err
 }
 
-// questions are those of one rendering.
+// questions handles the questions of a worker during one rendering.
 type questions struct {
 	deployment target.Deployment
 	lookup     render.Lookup
-	// lookups and bytes are those so far.
+	// lookups and bytes count the lookups so far and the bytes that they returned.
 	lookups, bytes int
 }
 

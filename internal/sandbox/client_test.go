@@ -43,7 +43,7 @@ func newClient(t *testing.T) *sandbox.Client {
 	return client
 }
 
-// deployment is one of a bundle with these files.
+// deployment returns a deployment of a bundle with these files.
 func deployment(files map[string]string, change func(*target.Deployment)) target.Deployment {
 	b := &bundle.Bundle{Name: "b", Content: fmt.Sprintf("v1-%x", sha256.Sum256(fmt.Append(nil, files)))}
 	for name, content := range files {
@@ -72,7 +72,7 @@ func lookup(_ context.Context, apiVersion, kind, namespace, name string) (map[st
 	return object, nil
 }
 
-// What a worker renders is what this process would.
+// A worker renders the same objects as this process would.
 func TestWorkersRenderTheSame(t *testing.T) {
 	t.Parallel()
 	here, client := &sandboxed.Renderer{Kustomize: kustomize.Build}, newClient(t)
@@ -131,7 +131,7 @@ func TestWorkersRenderTheSame(t *testing.T) {
 	}
 }
 
-// Lookups are limited in number and size, and those that fail are errors of the template.
+// Lookups are limited in number and size, and a failed lookup is an error of the template.
 func TestLookupsAreLimited(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
@@ -184,7 +184,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Templates that include each other fail with as many nested errors as Helm lets them.
+// Templates that include each other fail with as many nested errors as Helm allows.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
@@ -200,8 +200,8 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// Workers are given decrypted files and values, and what they say does not repeat them. The
-// deployment keeps the encrypted ones.
+// Workers get decrypted files and values, and their errors do not contain them. The deployment
+// keeps the encrypted ones.
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
 
@@ -267,7 +267,7 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// What is packed is looked at when it is unpacked.
+// A chart with an encrypted file is refused when the chart is loaded.
 func TestEncryptedInCharts(t *testing.T) {
 	t.Parallel()
 

@@ -24,26 +24,26 @@ const (
 
 // Questions of a worker.
 const (
-	// AskFiles has no content; the answer is a list of bundle.File, those of the bundle of
+	// AskFiles has no content. The response is a list of bundle.File: the files of the bundle of
 	// the request.
 	AskFiles = "files"
-	// AskLookup is a Lookup; the answer is a map.
+	// AskLookup has a Lookup as its content. The response is a map.
 	AskLookup = "lookup"
 )
 
-// Request asks for a rendering.
+// Request is a request for a rendering.
 type Request struct {
-	// Deployment has a bundle without files and definition: a worker that lacks the files
-	// asks for them.
+	// Deployment has a bundle without files and definition. A worker that does not have the files
+	// requests them.
 	Deployment target.Deployment
-	// KubeVersion is for Template, and Revision for Apply and Upgrade.
+	// KubeVersion is used by Template, and Revision by Apply and Upgrade.
 	KubeVersion string
 	Revision    render.Revision
-	// Once is for Plan: which objects can vary is not looked for.
+	// Once is used by Plan: if true, the worker does not find out which objects can vary.
 	Once bool
 }
 
-// newRequest strips what workers need not be given.
+// newRequest removes data that workers do not need.
 func newRequest(d target.Deployment) Request {
 	of := d.Bundle
 	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
@@ -56,7 +56,7 @@ func newRequest(d target.Deployment) Request {
 	return Request{Deployment: d}
 }
 
-// Planned is the result of Plan. Failure is why there is none.
+// Planned is the result of Plan and Upgrade. Failure is set instead if there is no rendering.
 type Planned struct {
 	Rendering release.Rendering
 	Failure   *Failure
@@ -74,7 +74,7 @@ type Applied struct {
 	Failure *Failure
 }
 
-// Failure is why a deployment cannot be rendered.
+// Failure is the reason why a deployment cannot be rendered.
 type Failure struct{ Text string }
 
 // FailureOf returns nil if err is nil.
@@ -85,8 +85,8 @@ func FailureOf(err error) *Failure {
 	return &Failure{Text: err.Error()}
 }
 
-// masked is the failure without the secrets of a deployment: templates, and those who read
-// what they give, quote values.
+// masked returns the failure without the secrets of a deployment. Errors of templates, and errors
+// of parsers that read the output of templates, quote values.
 func (f *Failure) masked(d target.Deployment) *Failure {
 	if f == nil {
 		return nil
@@ -102,14 +102,14 @@ func (f *Failure) Err() error {
 	return &RenderError{Text: diff.WithoutMiddle(f.Text, maxText)}
 }
 
-// maxText is how long the text of a failure may be. Templates that include each other come to
-// an error of 100 KB.
+// maxText is the maximum length of a failure's text. Templates that include each other can cause an
+// error of 100 KB.
 const maxText = 3 << 10
 
-// RenderError says why a deployment cannot be rendered, in the words of the worker.
+// RenderError reports why a deployment cannot be rendered, with the text of the worker.
 type RenderError struct{ Text string }
 
 func (e *RenderError) Error() string { return e.Text }
 
-// Lookup asks for objects of a cluster, see render.Lookup.
+// Lookup is a request for objects of a cluster, see render.Lookup.
 type Lookup struct{ APIVersion, Kind, Namespace, Name string }

@@ -44,7 +44,7 @@ func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision rend
 	return files, err
 }
 
-// changed are the objects of a deployment after its kustomization.
+// changed returns the objects of a deployment after its kustomization.
 func (r *Renderer) changed(d target.Deployment, style render.Style, outputs map[string]string) (string, error) {
 	objects, unique, err := renderedObjects(d, outputs)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Renderer) changed(d target.Deployment, style render.Style, outputs map[
 	return manifest.Join(objects)
 }
 
-// describe adds what the processing of dependencies made of a chart.
+// describe adds the metadata and values of a chart after its dependencies were processed.
 func describe(f *render.Files, c *chart.Chart) (err error) {
 	if f.Metadata, err = json.Marshal(c.Metadata); err != nil {
 		return fmt.Errorf("writing the metadata of chart %s: %w", c.Name(), err)

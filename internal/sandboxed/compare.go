@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// comparison compares the events of several renderings of one file. What it relies on, and
-// checks at each event: a value that can vary is different in two of the renderings at least.
-// So objects that are equal in all of them are always equal.
+// comparison compares the events of several renderings of one file. At each event it checks this
+// condition: a value that can vary is different in at least two of the renderings. If the condition
+// is true, objects that are equal in all of these renderings are always equal.
 //
-// A function can lose that: eq of a random text and a constant is false in each rendering.
-// Then nothing can be said of what contains it: of the branch, the template that is included
-// for its text, or in the end of the file. A branch or included template as a whole is one
-// value again if its text differs, and if it can do nothing but write that text.
+// A call of a function can break the condition: eq of a random text and a constant is false in each
+// rendering. Then the condition is not true for the code that contains the call: the branch, the
+// template that is included for its text, or finally the file. A whole branch or included template
+// counts as one value if its text differs, and if it can do nothing but write that text. For such a
+// value, the condition is true again.
 type comparison struct{}
 
 // isSound reports whether each value that can vary differs.
@@ -81,10 +82,10 @@ func (c comparison) call(of []*event) bool {
 	}
 }
 
-// isLazy says that a function does not evaluate each of its arguments.
+// isLazy reports whether a function does not always evaluate all of its arguments.
 func isLazy(function string) bool { return function == "and" || function == "or" }
 
-// showsField reports whether a field that was read on different ways differs.
+// showsField reports whether a field that was read by different paths differs.
 func showsField(of []*event) bool {
 	if resultsEqual(of) {
 		return false
@@ -98,7 +99,7 @@ func resultsEqual(of []*event) bool {
 	return allEqual(of, func(e *event) uint64 { return e.result.hash })
 }
 
-// keepsMaps says that each part of a map that a function returns is a part of its arguments.
+// keepsMaps reports whether each part of a map that a function returns is a part of its arguments.
 func keepsMaps(function string) bool {
 	switch function {
 	case "default", "coalesce", "ternary", "and", "or", "required", "deepCopy", "mustDeepCopy", "pick", "omit",
@@ -109,8 +110,8 @@ func keepsMaps(function string) bool {
 	return false
 }
 
-// isOrderIgnored reports whether the arguments differ in their order only, and the function
-// does not depend on it.
+// isOrderIgnored reports whether the arguments differ only in the order of lists, and the function
+// does not depend on that order.
 func isOrderIgnored(of []*event) bool {
 	switch of[0].what {
 	case "sortAlpha", "len", "empty", "not", "has", "mustHas":
@@ -151,12 +152,13 @@ func ignoresDifference(of []*event) bool {
 	return false
 }
 
-// branch reports whether what a branch does is the same, or can be seen.
+// branch reports whether a branch does the same in all renderings, or its result shows the
+// difference.
 func (c comparison) branch(of []*event) bool {
 	return !isUndecided(of) && c.inner(of) || c.isOneText(of)
 }
 
-// isUndecided reports whether the way that a branch takes can vary.
+// isUndecided reports whether the path through a branch can vary.
 func isUndecided(of []*event) bool {
 	if argumentsEqual(of) {
 		return false
@@ -178,8 +180,8 @@ func isUndecided(of []*event) bool {
 	return false
 }
 
-// isOneText reports whether code that does different things is seen as one text, or does
-// nothing that can be seen.
+// isOneText reports whether code that does different things counts as one text that differs, or has
+// no visible effect.
 func (comparison) isOneText(of []*event) bool {
 	code := of[0].source
 	if code == nil || !code.isHarmless() {
@@ -225,5 +227,5 @@ func anyArgument(of []*event, kinds ...valueKind) bool {
 	})
 }
 
-// isNotes reports whether a file is one that Helm prints and does not apply.
+// isNotes reports whether Helm prints a file and does not apply it.
 func isNotes(name string) bool { return strings.HasSuffix(name, notesFile) }

@@ -8,8 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// A rendering holds its objects in full, those of a list one by one, and hooks beside
-// them.
+// A rendering contains its objects in full, those of a list one by one, and hooks in addition.
 func TestRenderDocuments(t *testing.T) {
 	t.Parallel()
 	rendering, err := newCharts().Render(t.Context(), deployment(map[string]string{

@@ -10,13 +10,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// duplicateFinder finds objects that a bundle has twice. Helm would create the first one and fail at
-// the second one. What is only shown may have them, as with Fleet.
+// duplicateFinder finds objects that a bundle contains twice. Helm would create the first one and
+// fail at the second one. A rendering that is only shown may contain duplicates, as in Fleet.
 type duplicateFinder struct {
 	namespace string
 	forced    bool
-	places    map[string]string            // diff.Object.Key -> where it is
-	hooks     map[string]string            // the same of hooks, of which there can be several
+	places    map[string]string            // diff.Object.Key -> the place of the object
+	hooks     map[string]string            // the same for hooks, which can have equal keys
 	found     *render.DuplicateObjectError // The first one, or nil.
 }
 
@@ -24,7 +24,8 @@ func newDuplicateFinder(d target.Deployment) *duplicateFinder {
 	return &duplicateFinder{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}, hooks: map[string]string{}}
 }
 
-// add adds the objects of one document. Hooks may be there twice: Helm makes one after the other.
+// add adds the objects of one document. Two hooks may have the same key: Helm creates them one
+// after the other.
 func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string) {
 	for _, document := range objects {
 		if _, isHook := manifest.Annotations(document)[wellknown.Hook]; isHook {
@@ -37,7 +38,7 @@ func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string
 			identity := u.identify(object)
 			first, twice := u.places[identity.Key()]
 			switch {
-			case object.GetName() == "": // Each gets a name of its own.
+			case object.GetName() == "": // Each gets its own generated name.
 			case !twice:
 				u.places[identity.Key()] = place
 			case u.found == nil:
@@ -47,13 +48,13 @@ func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string
 	}
 }
 
-// placeOf is where an object is that was added, "" for another one, such as one that a
-// kustomization has made.
+// placeOf returns the place of an object that was added. It is "" for other objects, such as one
+// that a kustomization has made.
 func (u *duplicateFinder) placeOf(object *unstructured.Unstructured) string {
 	return u.places[u.identify(object).Key()]
 }
 
-// locate adds to documents where they are.
+// locate sets the places of documents.
 func (u *duplicateFinder) locate(documents []diff.Document) {
 	for i := range documents {
 		places := u.places
@@ -64,7 +65,7 @@ func (u *duplicateFinder) locate(documents []diff.Document) {
 	}
 }
 
-// check returns an error if an object is there twice.
+// check returns an error if an object was added twice.
 func (u *duplicateFinder) check(d target.Deployment) error {
 	if u.found == nil {
 		return nil

@@ -58,7 +58,7 @@ func TestObjectsAreThereOnce(t *testing.T) {
 	}
 }
 
-// Helm takes null for a mistake of the chart where a subchart reads its values.
+// Helm reports null in place of the values of a subchart as an error of the chart.
 func TestValuesOfSubcharts(t *testing.T) {
 	t.Parallel()
 	const wrong = "the values of bundle b are not valid for its chart: "

@@ -15,12 +15,12 @@ import (
 // lookupFunc reads objects for the template function lookup.
 type lookupFunc func(apiVersion, kind, namespace, name string) (map[string]any, error)
 
-// runEngine runs the templates of a chart with Helm's engine. Names of hosts are not looked
-// up: a template could send values away in them.
+// runEngine runs the templates of a chart with Helm's engine. Host names are not resolved, because
+// a template could send values away in them.
 func runEngine(c *chart.Chart, values chartutil.Values, lookup lookupFunc) (map[string]string, error) {
 	outputs, err := runOnce(c, values, lookup)
 	for name, output := range outputs {
-		// Helm's engine, which runs again over the quoted output, takes this out once more.
+		// Helm's engine runs again on the quoted output and would remove this text again.
 		for strings.Contains(output, "<no value>") {
 			output = withoutNoValue(output)
 		}
@@ -36,16 +36,17 @@ func runOnce(c *chart.Chart, values chartutil.Values, lookup lookupFunc) (map[st
 	return engine.RenderWithClientProvider(c, values, lookups{lookup})
 }
 
-// lookups gives Helm's engine a client for objects whose requests somebody else sends.
+// lookups gives Helm's engine a client for objects. The client sends no requests itself: it calls
+// lookup.
 type lookups struct{ lookup lookupFunc }
 
-// GetClientFor returns a client for a kind. That it has namespaces is not known here, and
-// decided by the one who sends the request.
+// GetClientFor returns a client for a kind. Whether the kind has namespaces is not known here;
+// lookup decides that.
 func (l lookups) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	return lookupClient{lookup: l.lookup, apiVersion: apiVersion, kind: kind}, true, nil
 }
 
-// lookupClient has no methods but those that Helm's engine calls
+// lookupClient implements only the methods that Helm's engine calls
 // (helm.sh/helm/v3/pkg/engine/lookup_func.go).
 type lookupClient struct {
 	dynamic.NamespaceableResourceInterface
@@ -60,7 +61,7 @@ func (c lookupClient) Namespace(name string) dynamic.ResourceInterface {
 	return c
 }
 
-// Get reads one object; what is not there is empty.
+// Get reads one object. An object that does not exist is empty.
 func (c lookupClient) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
 	content, err := c.lookup(c.apiVersion, c.kind, c.namespace, name)
 	if err != nil {

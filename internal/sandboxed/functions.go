@@ -14,10 +14,10 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// templateFunctions are those that Helm gives to templates
-// (helm.sh/helm/v3/pkg/engine/funcs.go), which it does not let others have. include
-// and tpl belong to a template and are missing. Should one of them differ from
-// Helm's, a tracing differs from the rendering and is not believed.
+// templateFunctions returns the functions that Helm gives to templates
+// (helm.sh/helm/v3/pkg/engine/funcs.go). Helm does not export them. include and tpl belong to a
+// template and are missing. If a function differs from Helm's, a tracing differs from the rendering
+// and is not used.
 func templateFunctions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	delete(functions, "env")

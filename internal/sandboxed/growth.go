@@ -16,16 +16,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// maxAsked bounds for how many API versions that are not there a chart is followed.
+// maxAsked is the maximum number of queried and missing API versions of a chart. If there are more,
+// the objects are unknown.
 const maxAsked = 32
 
-// maxAskRounds bounds how often a chart is traced for what it asks for: what it asks for first
-// can decide what it asks for next.
+// maxAskRounds limits how often a chart is traced to find the API versions that it queries: the
+// result of one query can decide which queries follow.
 const maxAskRounds = 5
 
-// planGrowing renders a deployment whose cluster can serve more API versions when it is written.
-// It is rendered with what the cluster serves, and once more with all that its templates ask for
-// and that can still be added. What differs is not known.
+// planGrowing renders a deployment whose cluster can serve more API versions when the deployment is
+// written. It is rendered with the API versions that the cluster serves. It is rendered again with
+// all API versions that its templates query and that can still be added. Objects that differ are
+// not known.
 func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release.Rendering, error) {
 	d = withCapabilities(d, nil)
 	now, err := r.plan(d, find)
@@ -47,8 +49,8 @@ func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release
 	return knownInBoth(now, later, cause), nil
 }
 
-// withCapabilities is a deployment on a cluster that serves more API versions, and no others
-// later.
+// withCapabilities returns a deployment on a cluster that serves more API versions, and to which no
+// others are added later.
 func withCapabilities(d target.Deployment, more []string) target.Deployment {
 	capabilities := d.Capabilities.With(more)
 	capabilities.MayGrow = false
@@ -56,7 +58,8 @@ func withCapabilities(d target.Deployment, more []string) target.Deployment {
 	return d
 }
 
-// knownInBoth is what is known of two renderings of a deployment, of which one is true.
+// knownInBoth returns what two renderings of a deployment have in common. One of them is the
+// rendering that an apply makes.
 func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 	hashes, others := now.Hashes(), later.Hashes()
 	sameNames := maps.EqualFunc(hashes, others, func(string, string) bool { return true })
@@ -84,7 +87,8 @@ func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 	return now
 }
 
-// withOpenNames is a rendering whose names of objects depend on what the cluster is going to serve.
+// withOpenNames returns a rendering in which the names of objects depend on the API versions that
+// the cluster will serve.
 func withOpenNames(rendering release.Rendering, cause string) release.Rendering {
 	rendering.AsksCluster = true
 	rendering.Irreproducible, rendering.Varying = cause, nil
@@ -92,9 +96,9 @@ func withOpenNames(rendering release.Rendering, cause string) release.Rendering 
 	return rendering
 }
 
-// missingAPIs are the API versions that the templates of a deployment ask for, that its cluster
-// does not serve and that something else can add, sorted. ok is false where templates read them
-// in another way than by asking for one.
+// missingAPIs returns the sorted API versions that the templates of a deployment query, that its
+// cluster does not serve, and that can be added. ok is false if templates read the API versions in
+// another way than by querying one, or if they query too many.
 func (a analysis) missingAPIs() (missing []string, ok bool) {
 	for range maxAskRounds {
 		asked, all := analysis{renderer: a.renderer, d: withCapabilities(a.d, missing)}.askedAPIs()
@@ -113,8 +117,8 @@ func (a analysis) missingAPIs() (missing []string, ok bool) {
 	return nil, false
 }
 
-// askedAPIs are the API versions that the templates of a deployment ask for, each once. all
-// reports that templates read all API versions, or that they cannot be traced.
+// askedAPIs returns the API versions that the templates of a deployment query, each once. all is
+// true if templates read all API versions, or if they cannot be traced.
 func (a analysis) askedAPIs() (asked []string, all bool) {
 	for _, place := range renderContexts(a.d) {
 		place.ask = func(api string) {
@@ -123,8 +127,8 @@ func (a analysis) askedAPIs() (asked []string, all bool) {
 				asked = append(asked, api)
 			}
 		}
-		// Templates that fail have asked before. One that fails here alone reads the API versions
-		// as the list that they are not here.
+		// Templates that fail can have queried API versions before. A template that fails only in
+		// the tracing reads the API versions as a list. In the tracing they are not a list.
 		if traced := a.renderer.trace(a.d, place); traced.err != nil {
 			_, err := a.renderer.renderWith(a.d, place)
 			all = all || err == nil
@@ -133,15 +137,15 @@ func (a analysis) askedAPIs() (asked []string, all bool) {
 	return asked, all
 }
 
-// groupVersion is an API version of a group, with or without a kind. It has no counts: each start of
-// the provider compiles it, and counts make it large.
+// groupVersion matches an API version of a group, with or without a kind. It has no counted
+// repetitions: it is compiled at each start of the provider, and such repetitions make it large.
 var groupVersion = regexp.MustCompile(`^([a-z0-9][a-z0-9.-]*)/v[a-z0-9]+(/[A-Za-z0-9]+)?$`)
 
-// maxGroupVersion is more than the names of a group, a version and a kind take together.
+// maxGroupVersion is larger than the total length of the names of a group, a version and a kind.
 const maxGroupVersion = 350
 
-// canBeAdded reports whether definitions can add an API version to a cluster. Those of Kubernetes
-// and of OpenShift only come with a cluster.
+// canBeAdded reports whether custom resource definitions can add an API version to a cluster. API
+// versions of Kubernetes and of OpenShift are part of a cluster and cannot be added.
 func canBeAdded(api string) bool {
 	parts := groupVersion.FindStringSubmatch(api)
 	if parts == nil || len(api) > maxGroupVersion {
@@ -151,7 +155,7 @@ func canBeAdded(api string) bool {
 	return !builtInGroups()[group] && group != "openshift.io" && !strings.HasSuffix(group, ".openshift.io")
 }
 
-// builtInGroups are the API groups of Kubernetes.
+// builtInGroups returns the API groups of Kubernetes.
 //
 //nolint:gochecknoglobals // made once
 var builtInGroups = sync.OnceValue(func() map[string]bool {
@@ -163,30 +167,30 @@ var builtInGroups = sync.OnceValue(func() map[string]bool {
 	return groups
 })
 
-// askedCapabilities report which API versions a template asks for.
+// askedCapabilities report which API versions a template queries.
 type askedCapabilities struct {
 	of  *chartutil.Capabilities
 	ask func(api string)
 }
 
-// KubeVersion is the version of Kubernetes.
+// KubeVersion returns the version of Kubernetes.
 func (c askedCapabilities) KubeVersion() *chartutil.KubeVersion { return &c.of.KubeVersion }
 
-// HelmVersion is that of the SDK in this program.
+// HelmVersion returns the version of the SDK in this program.
 func (c askedCapabilities) HelmVersion() any { return c.of.HelmVersion }
 
-// APIVersions can be asked for one.
+// APIVersions returns the API versions of the cluster, which report each query.
 func (c askedCapabilities) APIVersions() askedVersions {
 	return askedVersions{of: c.of.APIVersions, ask: c.ask}
 }
 
-// MarshalJSON is what toYaml and toJson call.
+// MarshalJSON is called by toYaml and toJson.
 func (c askedCapabilities) MarshalJSON() ([]byte, error) {
 	c.ask("")
 	return json.Marshal(c.of)
 }
 
-// String is what printing calls.
+// String is called by functions that print.
 func (c askedCapabilities) String() string {
 	c.ask("")
 	return fmt.Sprint(*c.of)
@@ -198,7 +202,7 @@ type askedVersions struct {
 	ask func(api string)
 }
 
-// Has is what templates call.
+// Has is called by templates to query an API version.
 func (v askedVersions) Has(api string) bool {
 	if api != "" {
 		v.ask(api)
@@ -206,13 +210,13 @@ func (v askedVersions) Has(api string) bool {
 	return v.of.Has(api)
 }
 
-// MarshalJSON is what toYaml and toJson call.
+// MarshalJSON is called by toYaml and toJson.
 func (v askedVersions) MarshalJSON() ([]byte, error) {
 	v.ask("")
 	return json.Marshal(v.of)
 }
 
-// String is what printing and join call.
+// String is called by join and by functions that print.
 func (v askedVersions) String() string {
 	v.ask("")
 	return fmt.Sprint(v.of)

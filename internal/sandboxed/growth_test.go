@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A cluster serves what Kubernetes and the groups that are installed there have. What a chart asks
-// for beyond that can be installed before it is deployed.
+// A cluster serves the API versions of Kubernetes and of the groups that are installed there. Other
+// API versions that a chart queries can be added before it is deployed.
 func TestRenderForClusterThatMayGrow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -25,7 +25,7 @@ func TestRenderForClusterThatMayGrow(t *testing.T) {
 		template, after string
 		// want is the key of the ConfigMap with "known" or "open", and cause why it is not known.
 		want, cause string
-		// namesAsk reports that another look at the cluster can tell.
+		// namesAsk is true if the names can become known when the cluster is read again.
 		namesAsk bool
 	}{
 		"version":                {template: `{{ .Capabilities.KubeVersion.Version }}`, want: "known"},

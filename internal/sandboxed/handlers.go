@@ -15,7 +15,7 @@ import (
 
 type asker = func(kind string, question []byte) ([]byte, error)
 
-// Handlers are the methods of a worker.
+// Handlers returns the methods of a worker.
 func Handlers() map[string]worker.Handler {
 	s := &service{renderer: Renderer{Kustomize: kustomize.Build}}
 	return map[string]worker.Handler{
@@ -27,7 +27,7 @@ func Handlers() map[string]worker.Handler {
 	}
 }
 
-// service keeps what one worker knows.
+// service caches the charts and files of one worker.
 type service struct {
 	renderer Renderer
 	bundles  sync.Map // bundleKey -> []bundle.File
@@ -75,7 +75,7 @@ func (s *service) upgrade(ctx context.Context, data []byte, ask asker) (any, err
 	return sandbox.Planned{Rendering: rendering, Failure: sandbox.FailureOf(err)}, nil
 }
 
-// lookupBy asks the provider for objects.
+// lookupBy returns a lookup that requests objects from the provider.
 func lookupBy(ask asker) render.Lookup {
 	return func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		question, err := worker.Marshal(sandbox.Lookup{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
@@ -99,7 +99,7 @@ func evaluate(_ context.Context, data []byte, _ asker) (any, error) {
 	return EvaluateValues(request), nil
 }
 
-// read decodes a request and adds the files of its bundle, which are asked for once.
+// read decodes a request and adds the files of its bundle, which are requested once.
 func (s *service) read(data []byte, ask asker) (sandbox.Request, error) {
 	var request sandbox.Request
 	if err := worker.Unmarshal(data, &request); err != nil {

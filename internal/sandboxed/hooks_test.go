@@ -8,8 +8,8 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-// What a rendering shows is what Helm makes: documents of hooks that it does not know are left
-// out.
+// A rendering has the same objects as Helm creates: documents of hooks for events that Helm does
+// not support are left out.
 func TestHooksAreThoseOfHelm(t *testing.T) {
 	t.Parallel()
 	annotations := []string{

@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Templates run without a network, whatever helm.disableDNS says, so that a plan on another
-// machine shows the same. Fleet looks names up unless disableDNS is set.
+// Templates run without a network for any value of helm.disableDNS, so that a plan on another
+// machine has the same result. Fleet resolves host names unless disableDNS is set.
 func TestTemplatesLookUpNoHosts(t *testing.T) {
 	t.Parallel()
 	chart := map[string]string{

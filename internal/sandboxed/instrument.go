@@ -10,8 +10,8 @@ import (
 	"text/template/parse"
 )
 
-// instrumentAll changes templates so that they report when they reach what can return
-// something else.
+// instrumentAll changes templates so that they report each function or field that they reach and
+// that can have another result.
 func (t *tracer) instrumentAll(in *template.Template) {
 	var fresh []*template.Template
 	for _, one := range in.Templates() {
@@ -33,8 +33,8 @@ func (t *tracer) instrumentAll(in *template.Template) {
 	}
 }
 
-// instrumenter walks one template. That a list is free means that its order cannot be told
-// by what becomes of it.
+// instrumenter changes one template. A list is "free" if the order of its elements has no effect on
+// the output.
 type instrumenter struct {
 	tracing *tracer
 	in      *template.Template
@@ -78,8 +78,8 @@ func (h instrumenter) pipe(pipe *parse.PipeNode, free bool) {
 	}
 }
 
-// isFree says whether the order of what goes into commands cannot be told by what
-// comes out of them.
+// isFree reports whether the order of a list that is passed to commands has no effect on their
+// output.
 func isFree(commands []*parse.CommandNode, free bool) bool {
 	for _, command := range commands {
 		function := functionOf(command)
@@ -101,7 +101,7 @@ func functionOf(command *parse.CommandNode) string {
 }
 
 func (h instrumenter) command(command *parse.CommandNode, free bool) {
-	inner := free && len(command.Args) == 1 // A pipe in parentheses that stands alone.
+	inner := free && len(command.Args) == 1 // A command that consists only of a pipe in parentheses.
 	if function := functionOf(command); function != "" {
 		inner = orderIn(function) == orderIgnored || orderIn(function) == orderKept && free
 	}
@@ -154,7 +154,7 @@ func (h instrumenter) site(at parse.Pos, what string) templatePosition {
 	if !ok || int(at) > len(text) {
 		return templatePosition{what: what}
 	}
-	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The chart's own name is no folder.
+	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The first part is the name of the chart, not a folder.
 	return templatePosition{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
 }
 
@@ -180,7 +180,7 @@ func (h instrumenter) argument(node parse.Node, free bool) parse.Node {
 			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
 		}
 	case *parse.StringNode:
-		// index .Release "Revision" reads the same field.
+		// index .Release "Revision" reads the same field as .Release.Revision.
 		if isLive(node.Text) {
 			return h.report(node, nil, node.Text)
 		}
@@ -188,20 +188,21 @@ func (h instrumenter) argument(node parse.Node, free bool) parse.Node {
 	return node
 }
 
-// liveField finds the first field in a chain that depends on the cluster or on what
-// was released before, -1 if there is none. Values never do, whatever their names.
+// liveField returns the index of the first field in a chain that depends on the cluster or on
+// earlier revisions, -1 if there is none. Values never depend on these, even if they have such a
+// name.
 func liveField(fields []string) int {
 	i := slices.IndexFunc(fields, func(field string) bool { return isLive(field) || field == "Values" })
 	if i < 0 || fields[i] == "Values" {
 		return -1
 	}
 	if i+1 < len(fields) && fields[i+1] == "HelmVersion" {
-		return -1 // That of the SDK in this program.
+		return -1 // The version of the SDK in this program.
 	}
 	return i
 }
 
-// report wraps a node in a hook, and takes the rest of its fields from there.
+// report wraps a node in a hook, and reads the remaining fields from the result.
 func (h instrumenter) report(node parse.Node, rest []string, field string) parse.Node {
 	at := node.Position()
 	place := h.site(at, "."+field)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// isNonDeterministic says whether a template function can return something else for the same
-// arguments: it reads a clock, a source of randomness or the cluster,
-// walks a map in Go's random order, or goes by the machine. Functions of dates go by
-// its time zone even for a constant; fromToml gives dates that do, and those of paths
-// with os in front by its separator.
+// isNonDeterministic reports whether a template function can have another result for the same
+// arguments. Such a function reads a clock, a source of randomness or the cluster, iterates over a
+// map in Go's random order, or depends on the machine. Functions for dates depend on the machine's
+// time zone even for a constant, and so do the dates that fromToml returns. The functions for paths
+// that begin with os depend on its path separator.
 func isNonDeterministic(function string) bool {
 	switch function {
 	case "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
@@ -28,12 +28,12 @@ func isNonDeterministic(function string) bool {
 
 var addressVerb = regexp.MustCompile(`%[^a-zA-Z%]*p`)
 
-// printsAddress says whether a format prints the address of a value.
+// printsAddress reports whether a format prints the address of a value.
 func printsAddress(format string) bool {
 	return addressVerb.MatchString(strings.ReplaceAll(format, "%%", ""))
 }
 
-// couldDiffer says whether one call of a non-deterministic function could have had another
+// couldDiffer reports whether one call of a non-deterministic function could have had another
 // result.
 func couldDiffer(function string, arguments, results []reflect.Value) bool {
 	switch function {
@@ -45,16 +45,16 @@ func couldDiffer(function string, arguments, results []reflect.Value) bool {
 	return true
 }
 
-// isUnordered says whether a function gives its elements in random order.
+// isUnordered reports whether a function returns its elements in random order.
 func isUnordered(function string) bool { return function == "keys" || function == "values" }
 
-// order is what a function makes of the order of a list.
+// order is how the result of a function depends on the order of a list.
 type order int
 
 const (
-	orderShown   order = iota // by its result
-	orderKept                 // in its result, and by nothing else
-	orderIgnored              // so that its result is the same for any order
+	orderShown   order = iota // the result reveals the order
+	orderKept                 // the result has the same order and does not depend on it otherwise
+	orderIgnored              // the result is the same for any order
 )
 
 func orderIn(function string) order {
@@ -67,21 +67,21 @@ func orderIn(function string) order {
 	return orderShown
 }
 
-// isLive says whether a name below the template's root depends on the cluster or on
-// what was released before.
+// isLive reports whether a field below the template's root depends on the cluster or on earlier
+// revisions.
 func isLive(field string) bool {
 	return field == capabilitiesField || isHistory(field) || isFirst(field)
 }
 
 const capabilitiesField = "Capabilities"
 
-// isHistory says whether a field counts what was released before.
+// isHistory reports whether a field counts the revisions of the release.
 func isHistory(field string) bool { return field == "Revision" }
 
-// isFirst says whether a field distinguishes the first revision from later ones.
+// isFirst reports whether a field distinguishes the first revision from later ones.
 func isFirst(field string) bool { return field == "IsInstall" || field == "IsUpgrade" }
 
-// fieldOf is the field that a template reads, "" for a function that it calls.
+// fieldOf returns the field that a template reads, "" for a function that it calls.
 func fieldOf(what string) string {
 	field, ok := strings.CutPrefix(what, ".")
 	if !ok {

@@ -15,29 +15,30 @@ const (
 	rangeBranch = "range"
 )
 
-// source is the code of a branch or a template, and what it can do. It is read before it is
-// changed.
+// source describes the code of a branch or a template, and what it can do. It is made before the
+// code is changed for the observer.
 type source struct {
 	kind string
-	// quiet says that its own texts are no part of an identity, and that it changes no map.
+	// quiet is true if its own texts are not part of an object's identity, and if it changes no
+	// map.
 	quiet bool
-	// silent says that it writes nothing.
+	// silent is true if it writes nothing.
 	silent bool
 	// includes are the templates that it runs.
 	includes []string
-	// assigned are variables that it assigns and does not declare.
+	// assigned are the variables that it assigns and does not declare.
 	assigned []string
-	// confusing says that it declares and assigns a variable of one name.
+	// confusing is true if it declares and assigns a variable of the same name.
 	confusing bool
 
 	// template finds the code of a template.
 	template func(name string) *source
 }
 
-// identity is found in texts that can decide which objects there are.
+// identity matches texts that can determine which objects exist.
 var identity = regexp.MustCompile(`(?m)^\s*---|\b(apiVersion|kind|metadata|name|namespace|generateName|items)["']?\s*:|helm\.sh/hook`)
 
-// isMutator says that a function changes a map that others may read.
+// isMutator reports whether a function changes a map that other code can read.
 func isMutator(function string) bool {
 	switch function {
 	case "set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite":
@@ -46,8 +47,8 @@ func isMutator(function string) bool {
 	return false
 }
 
-// isHarmless reports whether the code, with the templates that it runs, writes no part of an
-// identity and changes no map.
+// isHarmless reports whether the code and the templates that it runs write no part of an identity
+// and change no map.
 func (s *source) isHarmless() bool {
 	visited := map[*source]bool{}
 	var visit func(*source) bool
@@ -144,7 +145,7 @@ func (r sourceReader) pipe(pipe *parse.PipeNode) {
 	}
 }
 
-// argument reads one part of a command; rest are those behind it.
+// argument reads one part of a command. rest are the parts after it.
 func (r sourceReader) argument(rest []parse.Node, argument parse.Node) {
 	switch argument := argument.(type) {
 	case *parse.IdentifierNode:
@@ -167,7 +168,7 @@ func (r sourceReader) argument(rest []parse.Node, argument parse.Node) {
 	}
 }
 
-// observing changes templates so that an observer learns what they do.
+// observing changes templates so that they report to an observer what they do.
 type observing struct{ observer *observer }
 
 func (h observing) list(list *parse.ListNode) {
@@ -200,7 +201,7 @@ func (h observing) list(list *parse.ListNode) {
 	list.Nodes = nodes
 }
 
-// branch returns the node that belongs behind a branch.
+// branch returns the node to insert after a branch.
 func (h observing) branch(branch *parse.BranchNode, kind string) parse.Node {
 	code := readSource(kind, h.observer.template, branch.Pipe.Decl, branch.List, branch.ElseList)
 	id := h.number(branch.Position(), len(h.observer.sources))
@@ -244,7 +245,7 @@ func (observing) pipeOf(command *parse.CommandNode) *parse.PipeNode {
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: command.Pos, Cmds: []*parse.CommandNode{command}}
 }
 
-// pipe makes a | f b the call of f with b and a, and observes each call.
+// pipe changes a | f b to the call of f with b and a, and observes each call.
 func (h observing) pipe(pipe *parse.PipeNode) {
 	if pipe == nil {
 		return
@@ -260,7 +261,8 @@ func (h observing) pipe(pipe *parse.PipeNode) {
 	pipe.Cmds = []*parse.CommandNode{last}
 }
 
-// isUnobserved says that a function passes its arguments on, or is observed in another way.
+// isUnobserved reports whether a function only passes its arguments on, or is observed in another
+// way.
 func isUnobserved(function string) bool {
 	switch function {
 	case "dict", "list", "tuple", "set", "include", "tpl", "template",
@@ -270,7 +272,7 @@ func isUnobserved(function string) bool {
 	return false
 }
 
-// command observes a command. final is what the one before it in a pipeline returns.
+// command observes a command. final is the result of the command before it in a pipeline.
 func (h observing) command(command *parse.CommandNode, final ...parse.Node) *parse.CommandNode {
 	function, first := functionOf(command), command.Args[0]
 	switch {
@@ -289,7 +291,7 @@ func (h observing) command(command *parse.CommandNode, final ...parse.Node) *par
 	return h.method(command, final)
 }
 
-// observed is the call of a function whose arguments and result are observed.
+// observed returns the call of a function whose arguments and result are observed.
 func (h observing) observed(command *parse.CommandNode, function string, final []parse.Node) *parse.CommandNode {
 	at := command.Args[0].Position()
 	for i, argument := range command.Args {
@@ -303,7 +305,8 @@ func (h observing) observed(command *parse.CommandNode, function string, final [
 	return h.commandOf(at, hookResult, h.call(at, hookCall, h.string(at, function)), h.pipeOf(command))
 }
 
-// method is the call of a method with arguments. What it is called on counts as one.
+// method observes the call of a method with arguments. The value that has the method counts as an
+// argument.
 func (h observing) method(command *parse.CommandNode, final []parse.Node) *parse.CommandNode {
 	at := command.Args[0].Position()
 	var base parse.Node
@@ -320,7 +323,7 @@ func (h observing) method(command *parse.CommandNode, final []parse.Node) *parse
 		last := len(called.Ident) - 1
 		if last < 1 {
 			command.Args = append(command.Args, final...)
-			return command // No method, which is an error.
+			return command // Arguments for a variable are an error when the template runs.
 		}
 		name = called.Ident[last]
 		base = &parse.VariableNode{NodeType: parse.NodeVariable, Pos: at, Ident: called.Ident[:last]}

@@ -7,7 +7,7 @@ import (
 	"text/template/parse"
 )
 
-// eventKind is what happened in a rendering.
+// eventKind is the kind of a step of a rendering.
 type eventKind uint8
 
 const (
@@ -22,15 +22,16 @@ type event struct {
 	kind eventKind
 	// what is the name of a function or a template, or the kind of a branch.
 	what string
-	// arguments are those of a function, the path of a field, or what a branch depends on.
+	// arguments are the arguments of a function, the path of a field, or the value that a branch
+	// depends on.
 	arguments []summary
 	result    summary
 	inner     []*event
-	// elements are hashes of those of the list of a range.
+	// elements are hashes of the elements of the list of a range.
 	elements []uint64
 	// text is a hash of the characters that a branch or a template wrote.
 	text uint64
-	// variables are those that a branch assigned.
+	// variables are the variables that a branch assigned.
 	variables []summary
 	// source is the code of a branch or a template.
 	source *source
@@ -40,7 +41,7 @@ type event struct {
 	at    int // where the text of a branch begins
 }
 
-// observer notes the events of one rendering.
+// observer records the events of one rendering.
 type observer struct {
 	*summarizer
 
@@ -51,15 +52,16 @@ type observer struct {
 	// templates are the sources of templates by name.
 	templates map[string]*source
 	events    int
-	// live reports a field that can vary, where it is not known to.
+	// live is called when a template reads a field that depends on the cluster or on earlier
+	// revisions.
 	live func(field string)
-	// aside says that what runs is not applied.
+	// aside reports whether the output of the running template is not applied.
 	aside func() bool
-	// failed says that nothing can be said of this rendering.
+	// failed is true if this rendering cannot be compared.
 	failed bool
 }
 
-// maxEvents bounds the memory of one file.
+// maxEvents limits the memory for the events of one file.
 const maxEvents = 1 << 18
 
 func (o *observer) template(name string) *source { return o.templates[name] }
@@ -117,7 +119,7 @@ func (o *observer) start() *event {
 	return root
 }
 
-// output is what is being written.
+// output returns the text that is being written.
 func (o *observer) output() string {
 	if len(o.outputs) == 0 {
 		return ""
@@ -139,7 +141,7 @@ const (
 	hookJump     = "observeJump"
 )
 
-// readsField says that a function reads one field of its first argument, or none.
+// readsField reports whether a function reads at most one field of its first argument.
 func readsField(function string) bool {
 	return function == "index" || function == "get" || function == "hasKey"
 }
@@ -227,8 +229,8 @@ func (o *observer) argument(e *event, value any) {
 	e.arguments = append(e.arguments, o.of(value))
 }
 
-// asksKindOnly says that the result of a function for a map does not depend on what the map
-// contains.
+// asksKindOnly reports whether the result of a function for a map depends only on the map's kind
+// and keys.
 func asksKindOnly(function string) bool {
 	switch function {
 	case "empty", "not", "len", "kindIs", "kindOf", "typeIs", "typeOf":
@@ -237,7 +239,7 @@ func asksKindOnly(function string) bool {
 	return false
 }
 
-// read notes that a field of base was read.
+// read records that a field of base was read.
 func (o *observer) read(e *event, base any, names []any, value any) {
 	if o.aside() {
 		return
@@ -259,7 +261,7 @@ func (o *observer) read(e *event, base any, names []any, value any) {
 	e.result = o.shallow(value)
 }
 
-// shallow is a summary that contains the keys of a map only.
+// shallow returns a summary that for a map includes only its keys.
 func (o *observer) shallow(value any) summary {
 	if v := concrete(reflect.ValueOf(value)); v.IsValid() && v.Kind() == reflect.Map {
 		hash := o.keys(v)
@@ -268,7 +270,7 @@ func (o *observer) shallow(value any) summary {
 	return o.of(value)
 }
 
-// branch notes what an if, with or range depends on.
+// branch records the value that an if, with or range depends on.
 func (o *observer) branch(id int, value any) any {
 	e := &event{kind: branched, source: o.sources[id], what: o.sources[id].kind, at: len(o.output())}
 	e.arguments = []summary{o.shallow(value)}
@@ -281,7 +283,7 @@ func (o *observer) branch(id int, value any) any {
 	return value
 }
 
-// include notes the run of a template for its text.
+// include runs a template for its text, and records that.
 func (o *observer) include(function, of string, run func(out *strings.Builder) error) (string, error) {
 	e := &event{kind: included, what: function, arguments: []summary{o.of(of)}}
 	if function == "include" {

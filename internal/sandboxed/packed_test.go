@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// packedChart packs a chart that holds files, by name.
+// packedChart packs a chart that contains files, by name.
 func packedChart(t *testing.T, files map[string][]byte, empty int) []byte {
 	t.Helper()
 	var into bytes.Buffer

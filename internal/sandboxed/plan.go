@@ -19,14 +19,14 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	return r.plan(d, r.varying)
 }
 
-// PlanOnce is Plan without the renderings that find out which objects can vary: if any can, their
-// names count as unknown. These renderings take branches that no cluster may ask for, and one of
-// them can fail or exceed a limit where the plan does not.
+// PlanOnce is Plan without the renderings that find out which objects can vary. If any can vary,
+// all names count as unknown. These renderings can run branches that run on no cluster, and one of
+// them can fail or exceed a limit although Plan otherwise would not.
 func (r *Renderer) PlanOnce(_ context.Context, d target.Deployment) (release.Rendering, error) {
 	return r.plan(d, func(target.Deployment, rendered, bool) (map[string]bool, bool) { return nil, false })
 }
 
-// varyingFinder finds the objects that can vary, see Renderer.varying.
+// varyingFinder is a function that finds the objects that can vary, see Renderer.varying.
 type varyingFinder func(d target.Deployment, first rendered, dependsOnRevision bool) (keys map[string]bool, ok bool)
 
 func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Rendering, error) {
@@ -42,7 +42,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	p, differences := renderContexts(d)[0], analysis{renderer: r, d: d}
 	first, err := r.renderWith(d, p)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
-		return release.Rendering{}, err // Whatever else it could have rendered.
+		return release.Rendering{}, err // This applies to any result of the templates.
 	}
 	if err != nil {
 		if why := differences.failureReason(err); why.cause != "" {
@@ -85,13 +85,13 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	return rendering, nil
 }
 
-// described is the rendering of a deployment whose objects are unknown.
+// described returns the rendering of a deployment whose objects are unknown.
 func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering, error) {
 	loaded, _, err := r.loader.Load(d)
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
+	if err := render.CheckCRDs(loaded, d); err != nil { // Other mistakes are found when it is installed.
 		return release.Rendering{}, err
 	}
 	return release.Rendering{
@@ -124,9 +124,9 @@ func (r *Renderer) Template(_ context.Context, d target.Deployment, kubeVersion 
 	return objects, hooks, err
 }
 
-// renderContexts are where a deployment is rendered to find out whether it comes out alike:
-// as the first revision and as a later one and, if it has no capabilities, on clusters
-// that differ in everything a chart can ask for.
+// renderContexts returns the environments in which a deployment is rendered to find out whether the
+// results are the same: as the first revision and as a later one. If it has no capabilities, the
+// environments are also clusters that differ in all capabilities that a chart can read.
 func renderContexts(d target.Deployment) [2]Environment {
 	const later = 7
 	if d.Capabilities != nil {
@@ -140,15 +140,14 @@ func renderContexts(d target.Deployment) [2]Environment {
 	other.APIVersions = append(slices.Clone(other.APIVersions),
 		"monitoring.coreos.com/v1", "cert-manager.io/v1", "gateway.networking.k8s.io/v1",
 		"security.openshift.io/v1", "autoscaling.k8s.io/v1", "policy/v1beta1", "batch/v1beta1")
-	// Whether a chart fits the version of a cluster that is not known shows when it is
-	// installed.
+	// Whether a chart supports the version of an unknown cluster is checked when it is installed.
 	return [2]Environment{
 		{Capabilities: chartutil.DefaultCapabilities.Copy(), Revision: 1, anyVersion: true},
 		{Capabilities: other, Revision: later, Upgrade: true, anyVersion: true},
 	}
 }
 
-// renderWith renders the objects that are in the manifest of a release.
+// renderWith renders the objects that belong to the manifest of a release, and its hooks.
 func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, error) {
 	made, err := r.render(d, p)
 	if err != nil {
@@ -157,7 +156,7 @@ func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, err
 	return applied(d, made), nil
 }
 
-// applied leaves out what is not in the manifest.
+// applied separates the hooks from the objects of the manifest.
 func applied(d target.Deployment, made rendered) rendered {
 	made.objects, made.hooks = render.SplitHooks(made.objects)
 	if !d.Options.DeleteCRDResources {

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A plan refuses a bundle that holds a release record of Helm.
+// A plan refuses a bundle that contains a release record of Helm.
 func TestBundleHoldsNoRecord(t *testing.T) {
 	t.Parallel()
 	secret := func(rest string) string { return "apiVersion: v1\nkind: Secret\n" + rest + "\n" }

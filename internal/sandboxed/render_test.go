@@ -24,7 +24,7 @@ func newCharts() *render.Charts {
 
 const chartYAML = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
 
-// deployment makes a deployment of files; each call is a bundle of its own.
+// deployment makes a deployment of files. Each call makes a new bundle.
 func deployment(files map[string]string, change func(*target.Deployment)) target.Deployment {
 	b := &bundle.Bundle{Name: "b", Content: "v1-0123456789abcdef0123456789abcdef"}
 	for name, content := range files {
@@ -269,8 +269,8 @@ func TestSecretsShowNoContentHash(t *testing.T) {
 	}
 }
 
-// Helm prunes subcharts in the chart it renders. If two deployments shared one,
-// the first would decide for the second.
+// Helm removes disabled subcharts from the chart that it renders. If two deployments shared a
+// chart, the first would determine the subcharts of the second.
 func TestDeploymentsShareNoChart(t *testing.T) {
 	t.Parallel()
 	charts := newCharts()

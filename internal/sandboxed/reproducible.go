@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// traced is a deployment as a tracing renders it.
+// traced is the result of rendering a deployment with a tracer.
 type traced struct {
 	*tracer
 
@@ -18,18 +18,19 @@ type traced struct {
 	err     error
 }
 
-// reason is why a rendering can differ from another one of the same deployment; zero
-// when it cannot.
+// reason is why a rendering can differ from another one of the same deployment. It is the zero
+// value if it cannot differ.
 type reason struct {
 	cause string
-	// asksCluster says that nothing is missing but what the cluster can do.
+	// asksCluster is true if the rendering can differ only because the capabilities of the cluster
+	// are not known.
 	asksCluster bool
-	// readsRevision says that templates read which revision they make, and readsCapabilities
-	// that they read capabilities that are not known.
+	// readsRevision is true if templates read which revision they make. readsCapabilities is true
+	// if they read capabilities that are not known.
 	readsRevision, readsCapabilities bool
 }
 
-// trace renders a deployment and notes what its templates reach.
+// trace renders a deployment and records what its templates reach.
 func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 	result := traced{tracer: &tracer{}}
 	loaded, made, err := r.loader.Load(d)
@@ -52,23 +53,23 @@ func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 	return result
 }
 
-// knowledge is what is known of another rendering of a deployment: the reason why it can
-// differ, and the objects that can, by their keys.
+// knowledge describes how another rendering of a deployment can differ: the reason, and the keys of
+// the objects that can differ.
 type knowledge struct {
 	reason
 
 	varying map[string]bool
-	// namesVary says that there can be other objects.
+	// namesVary is true if there can be other objects.
 	namesVary bool
 }
 
-// analysis finds out in what renderings of one deployment can differ.
+// analysis finds out how renderings of one deployment can differ.
 type analysis struct {
 	renderer *Renderer
 	d        target.Deployment
 }
 
-// knowledge finds out in what another rendering of a deployment can differ from the first one.
+// knowledge finds out how another rendering of a deployment can differ from the first one.
 func (a analysis) knowledge(first rendered, find varyingFinder) knowledge {
 	why := a.nonDeterminism(first)
 	if why.cause == "" {
@@ -84,8 +85,8 @@ func (a analysis) knowledge(first rendered, find varyingFinder) knowledge {
 	return knowledge{reason: why, varying: varying}
 }
 
-// nonDeterminism looks for what can make another rendering of a deployment differ from the
-// first one.
+// nonDeterminism returns the reason why another rendering of a deployment can differ from the first
+// one.
 func (a analysis) nonDeterminism(first rendered) reason {
 	tracings, found := a.compareTracings(first)
 	for _, one := range tracings {
@@ -96,10 +97,11 @@ func (a analysis) nonDeterminism(first rendered) reason {
 	return found
 }
 
-// compareTracings traces a deployment where it differs most from the first rendering.
+// compareTracings traces a deployment in the environment that differs most from that of the first
+// rendering.
 func (a analysis) compareTracings(first rendered) ([]traced, reason) {
-	// The addresses of what both work on differ as long as both are there, and show
-	// should a template print them.
+	// While both charts are in memory, their values have different addresses. So a template that
+	// prints an address has different results.
 	defer runtime.KeepAlive(first.chart)
 	places := renderContexts(a.d)
 	later := a.renderer.trace(a.d, places[1])
@@ -116,8 +118,8 @@ func (a analysis) compareTracings(first rendered) ([]traced, reason) {
 	case !isAsked:
 		return tracings, reason{cause: "the result of its templates depends on the cluster or the revision"}
 	}
-	// Both values of IsInstall give the same objects. What
-	// else the other one makes templates read has to be seen, too.
+	// Both values of IsInstall result in the same objects. With the other value, templates can read
+	// other things, so that rendering is traced, too.
 	sooner := a.renderer.trace(a.d, places[0])
 	tracings = append(tracings, sooner)
 	if found := sooner.reason(a.d); found.cause != "" {
@@ -129,12 +131,12 @@ func (a analysis) compareTracings(first rendered) ([]traced, reason) {
 	return tracings, reason{}
 }
 
-// hasSameObjects says whether a tracing came to the same objects.
+// hasSameObjects reports whether a tracing rendered the same objects.
 func (t traced) hasSameObjects(objects rendered) bool {
 	return t.err == nil && equality.Semantic.DeepEqual(objects.objects, t.objects.objects)
 }
 
-// reason is what a tracing has met that can return something else.
+// reason returns the first thing reached by a tracing that can have another result.
 func (t traced) reason(d target.Deployment) reason {
 	found, moody := t.first(func(what string) bool { return isNonDeterministic(what) || isHistory(fieldOf(what)) })
 	if moody {
@@ -158,9 +160,9 @@ func (t traced) readsCapabilities(d target.Deployment) bool {
 	return reads && d.Capabilities == nil
 }
 
-// failureReason says what a rendering that failed depended on; zero if it fails everywhere
-// and always. A cluster that a chart does not fit costs one deployment, and not the
-// plan.
+// failureReason returns what a failed rendering depended on. It returns the zero value if the
+// rendering always fails, on every cluster. If a chart does not support one cluster, only that
+// deployment fails, and not the plan.
 func (a analysis) failureReason(failure error) reason {
 	if unfit, ok := errors.AsType[*render.KubeVersionError](failure); ok {
 		return reason{cause: unfit.Error()}

@@ -35,7 +35,7 @@ func TestIrreproducible(t *testing.T) {
 		template string
 		values   map[string]any
 		files    map[string]string
-		want     string // "" for a chart that always renders alike
+		want     string // "" for a chart whose renderings are always the same
 	}{
 		"plain":                  {template: `{{ .Values.now }}{{ .Release.Name }}{{ "now" }}{{/* now */}}`, values: map[string]any{"now": "x"}},
 		"clock":                  {template: `{{ now | quote }}`, want: "template templates/a.yaml:8 uses now"},
@@ -125,7 +125,7 @@ func TestIrreproducible(t *testing.T) {
 	}
 }
 
-// A chart that asks for capabilities is known for a cluster whose capabilities are.
+// A chart that reads capabilities is known for a cluster whose capabilities are known.
 func TestRenderWithCapabilities(t *testing.T) {
 	t.Parallel()
 	const template = `{{ .Capabilities.KubeVersion.Version }} {{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has "example.com/v1/Thing" }} {{ .Capabilities.APIVersions | join " " }}`
@@ -165,8 +165,8 @@ func TestRenderWithCapabilities(t *testing.T) {
 	}
 }
 
-// What fails for want of something that only the cluster knows is no mistake in the
-// bundle, and what fails everywhere is.
+// A failure because of missing data that only the cluster has is not an error of the bundle. A
+// failure on every cluster is.
 func TestRenderFailsOnlyForSure(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ template, want string }{
@@ -220,8 +220,8 @@ func TestAsksCluster(t *testing.T) {
 	}
 }
 
-// FuzzReproducible takes a template at its word: what is called reproducible comes out
-// alike however often it is rendered.
+// FuzzReproducible checks that a rendering that is called reproducible has the same result each
+// time.
 func FuzzReproducible(f *testing.F) {
 	for _, seed := range []string{
 		`{{ now }}`, `{{ keys .Values.m | sortAlpha }}`, `{{ keys .Values.m }}`, `{{ range values .Values.m }}{{ . }}{{ end }}`,

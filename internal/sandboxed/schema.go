@@ -9,10 +9,10 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// OutsideReferenceError says that the schema of a chart refers to something that is not in
-// it. Helm would read the file, or connect to the host.
+// OutsideReferenceError reports that the schema of a chart refers to a document outside of the
+// schema. Helm would read the file, or connect to the host.
 type OutsideReferenceError struct {
-	// Chart is its name, and Reference is what its schema refers to.
+	// Chart is the name of the chart, and Reference is the reference in its schema.
 	Chart, Reference string
 }
 
@@ -20,7 +20,8 @@ func (e *OutsideReferenceError) Error() string {
 	return fmt.Sprintf("values.schema.json of chart %s refers to %q, which is not part of the schema; copy it into the schema, or set helm.skipSchemaValidation", e.Chart, e.Reference)
 }
 
-// checkSchemas looks for references out of the schemas of a chart and its subcharts.
+// checkSchemas returns an error if the schema of a chart or a subchart refers to a document outside
+// of the schema.
 func checkSchemas(c *chart.Chart) error {
 	if err := checkSchema(c); err != nil {
 		return err
@@ -35,7 +36,7 @@ func checkSchemas(c *chart.Chart) error {
 
 func checkSchema(c *chart.Chart) error {
 	var schema any
-	if json.Unmarshal(c.Schema, &schema) != nil { // Helm says what is wrong with it.
+	if json.Unmarshal(c.Schema, &schema) != nil { // Helm reports what is wrong with the schema.
 		schema = nil
 	}
 	var found references
@@ -49,14 +50,15 @@ func checkSchema(c *chart.Chart) error {
 	return nil
 }
 
-// isMetaschema reports whether the library brings a document: those of JSON Schema itself.
+// isMetaschema reports whether the library includes a document. It includes those of JSON Schema
+// itself.
 func isMetaschema(document string) bool {
 	_, path, ok := strings.Cut(document, "://json-schema.org/")
 	return ok && strings.HasPrefix(path, "draft")
 }
 
-// isNewestDraft reports whether a schema is of the newest draft that the library knows. Many
-// charts of prometheus-community are. No document has this name.
+// isNewestDraft reports whether $schema of a schema is the name of the newest draft that the
+// library supports. Many charts of prometheus-community use this name. No document has it.
 func isNewestDraft(schema string) bool {
 	switch strings.TrimSuffix(schema, "#") {
 	case "http://json-schema.org/schema", "https://json-schema.org/schema":
@@ -65,7 +67,7 @@ func isNewestDraft(schema string) bool {
 	return false
 }
 
-// references are the names that the parts of a schema have, and those that they refer to.
+// references are the names of the parts of a schema, and the names that the parts refer to.
 type references struct{ ids, to []string }
 
 func (r *references) read(schema any) {

@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// seededRenderings is how many renderings are compared. Two show that something varies. The
-// third has another order of maps, and other lookups that find an object.
+// seededRenderings is the number of renderings that are compared. Two show that something varies.
+// In the third, maps have another order, and other lookups find an object.
 const seededRenderings = 3
 
-// seed makes the functions of one rendering that could return something else in the next.
-// What they return depends on the number of the rendering and on their arguments only, so every
-// machine comes to the same verdict.
+// seed makes the functions of one rendering that could have another result in the next rendering.
+// Their results depend only on the number of the rendering and on their arguments, so the verdict
+// is the same on every machine.
 type seed struct {
 	number int
-	// request is a hash of what a lookup asked for.
+	// request is a hash of the arguments of a lookup.
 	request uint64
-	// keys are names that an object of a lookup can have in its data.
+	// keys are the keys of the data of an object that a lookup returns.
 	keys []string
 	// unsupported is called by a function that is not replaced.
 	unsupported func()
 }
 
-// certificate is what the functions for certificates return, with the fields of sprig's.
+// certificate is the result of the functions for certificates. It has the same fields as that of
+// sprig.
 type certificate struct{ Cert, Key string }
 
 const (
@@ -37,11 +38,11 @@ const (
 	digits  = "0123456789"
 )
 
-// text differs between renderings in each character. All calls of one rendering return the
-// same, whatever was called before.
+// text returns a text that differs between renderings in each character. Equal calls in one
+// rendering have the same result, independent of earlier calls.
 func (s *seed) text(length int, of string) string {
 	const apart = 17
-	random := rand.New(rand.NewPCG(s.request, 0)) //nolint:gosec // It has to be the same everywhere, and is no secret.
+	random := rand.New(rand.NewPCG(s.request, 0)) //nolint:gosec // It has to be the same everywhere, and is not a secret.
 	made := make([]byte, max(length, 0))
 	for i := range made {
 		made[i] = of[(random.IntN(len(of))+s.number*apart)%len(of)]
@@ -53,7 +54,7 @@ func (s *seed) encoded(length int) string {
 	return base64.StdEncoding.EncodeToString([]byte(s.text(length, letters+digits)))
 }
 
-// now differs between renderings in every unit.
+// now returns a time that differs between renderings in every unit.
 func (s *seed) now() time.Time {
 	return []time.Time{
 		time.Date(2003, time.February, 4, 5, 6, 7, 8, s.zone()),
@@ -62,13 +63,13 @@ func (s *seed) now() time.Time {
 	}[s.number]
 }
 
-// zone is the time zone of the machine.
+// zone returns the time zone that the rendering uses as the machine's.
 func (s *seed) zone() *time.Location {
 	const hour = 3600
 	return []*time.Location{time.FixedZone("A", 0), time.FixedZone("B", 14*hour), time.FixedZone("C", -12*hour)}[s.number]
 }
 
-// replace puts the functions of the rendering in place of those that vary.
+// replace replaces the functions whose results vary with those of this seed.
 func (s *seed) replace(functions template.FuncMap) {
 	maps.Copy(functions, s.texts())
 	maps.Copy(functions, s.certificates())
@@ -99,8 +100,8 @@ func (s *seed) replace(functions template.FuncMap) {
 	}
 }
 
-// inOrder gives a list the order of a rendering. Each place of a list of different elements
-// differs between the renderings.
+// inOrder returns a list in the order of a rendering. Elements at the same index differ between the
+// renderings, if all elements are different.
 func inOrder[T any](s *seed, list []T) []T {
 	switch {
 	case len(list) < 2 || s.number == 0:
@@ -121,7 +122,7 @@ func (s *seed) texts() template.FuncMap {
 		"randNumeric":  func(count int) string { return s.text(count, digits) },
 		"randAscii":    func(count int) string { return s.text(count, letters+digits+"!#$%&()*+,-./:;<=>?@[]^_{|}~") },
 		"randBytes":    func(count int) (string, error) { return s.encoded(count), nil },
-		// All calls move the same way, so no two of them exchange their results.
+		// All results change in the same direction, so no two calls exchange their results.
 		"randInt": func(from, to int) (int, error) {
 			if to <= from {
 				return 0, fmt.Errorf("randInt: %d is not less than %d", from, to)
@@ -144,8 +145,8 @@ func (s *seed) texts() template.FuncMap {
 	}
 }
 
-// certificates return texts that look like keys and certificates, and are none: real ones
-// take long, and cannot be made of a seed.
+// certificates returns functions whose results only look like keys and certificates: real ones take
+// long, and cannot be made from a seed.
 func (s *seed) certificates() template.FuncMap {
 	const length = 600
 	block := func(kind string) string {
@@ -185,7 +186,7 @@ func (s *seed) certificates() template.FuncMap {
 	}
 }
 
-// dates are the functions of sprig that read the clock or the time zone of the machine.
+// dates returns the functions of sprig that read the clock or the time zone of the machine.
 func (s *seed) dates(functions template.FuncMap) template.FuncMap {
 	in := func(layout string, date any, zone string) string {
 		location, err := time.LoadLocation(zone)
@@ -239,8 +240,8 @@ func (s *seed) timeOf(date any) time.Time {
 	return s.now()
 }
 
-// lookup finds nothing in the first rendering, an object in the second one, and in the third
-// one an object for half of the requests. The same request has the same result.
+// lookup finds nothing in the first rendering, an object in the second one, and in the third one an
+// object for half of the requests. Equal requests have the same result.
 func (s *seed) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	request := fnv64(apiVersion, kind, namespace, name)
 	if s.number == 0 || s.number > 1 && request%2 == 0 {

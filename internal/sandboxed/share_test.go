@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// share counts what plans know.
+// share counts the objects that are known in plans.
 type share struct {
 	deployments, knownDeployments int
 	objects, knownObjects, names  int
@@ -37,9 +37,10 @@ type chartFolder struct {
 	missing []string
 }
 
-// FLEET_CHARTS names a folder of charts. What plans know of them is printed: of a first plan
-// that cannot read what its cluster serves, of one that can, and of later ones. TestShareOfKnownObjects needs no
-// cluster and changes nothing. A chart that cannot be rendered is counted by its cause.
+// FLEET_CHARTS names a folder of charts. TestShareOfKnownObjects prints how many of their objects
+// are known in a first plan that cannot read the API versions of its cluster, in a first plan that
+// can, and in later plans. It needs no cluster and changes nothing. A chart that cannot be rendered
+// is counted by its cause.
 func TestShareOfKnownObjects(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("FLEET_CHARTS")
@@ -129,7 +130,7 @@ func keysOf[V any](of map[string]V) func(yield func(string) bool) {
 	}
 }
 
-// chartsBelow are the charts of a folder, not those inside of others.
+// chartsBelow returns the charts of a folder, without charts inside of other charts.
 func chartsBelow(t *testing.T, folder string) []chartFolder {
 	t.Helper()
 	var found []chartFolder
@@ -138,7 +139,7 @@ func chartsBelow(t *testing.T, folder string) []chartFolder {
 			return err
 		}
 		if _, missing := os.Stat(filepath.Join(path, chartutil.ChartfileName)); missing != nil {
-			return nil //nolint:nilerr // Another folder, in which charts can be.
+			return nil //nolint:nilerr // Not a chart, but charts can be in it.
 		}
 		one, err := chartOf(folder, path)
 		if err != nil {

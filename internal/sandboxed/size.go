@@ -17,7 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// checkSize says whether the record of a release fits into a cluster.
+// checkSize returns an error if the record of a release is too large for a cluster.
 func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) error {
 	stream, err := manifest.Join(made.objects)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) 
 	if len(stream) > manifest.MaxSize {
 		return &render.TooManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
 	}
-	// What is small need not be compressed to know that it fits.
+	// A small record fits even without compression.
 	const harmless = manifest.MaxRecord / 4
 	if sizeOf(made.chart)+len(stream) < harmless {
 		return nil
@@ -49,7 +49,7 @@ func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) 
 	return &render.TooLargeError{Bundle: d.Bundle.Name, Size: size, Largest: largestFiles(installed)}
 }
 
-// recordSize is how large a record is as Helm writes it
+// recordSize returns the size of a record as Helm writes it
 // (helm.sh/helm/v3/pkg/storage/driver/util.go, encodeRelease).
 func recordSize(record *helmrelease.Release) (int, error) {
 	content, err := json.Marshal(record)
@@ -78,8 +78,8 @@ func sizeOf(c *chart.Chart) int {
 	return total
 }
 
-// storedFiles are the files of a chart that a record contains: not those of its
-// dependencies, which Helm leaves out.
+// storedFiles returns the files of a chart that a record contains. Helm leaves out those of its
+// dependencies.
 func storedFiles(c *chart.Chart) []render.NamedSize {
 	var files []render.NamedSize
 	for _, list := range [][]*chart.File{c.Templates, c.Files} {

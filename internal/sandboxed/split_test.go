@@ -7,8 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// A hook is a document of its own; what is in a list is deployed like everything else,
-// and has to be planned like it.
+// A hook is a separate document. Objects in a list are deployed and planned like all other objects.
 func TestListsHoldNoHooks(t *testing.T) {
 	t.Parallel()
 	parsed, err := manifest.Parse([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {helm.sh/hook: test}}}]\n"))

@@ -10,9 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// processDependencies takes subcharts that are not enabled out of a chart and imports values, as
-// Helm does. Helm reports a value that is no map where a subchart reads its values from as a
-// mistake of the chart and does not say where it is.
+// processDependencies removes subcharts that are not enabled from a chart and imports values, as
+// Helm does. If the values of a subchart are not a map, Helm reports an error of the chart, and not
+// the place. processDependencies adds the place.
 func processDependencies(d target.Deployment, loaded *chart.Chart, values chartutil.Values) error {
 	err := chartutil.ProcessDependenciesWithMerge(loaded, values)
 	if err == nil {
@@ -24,13 +24,14 @@ func processDependencies(d target.Deployment, loaded *chart.Chart, values chartu
 	return &render.ChartError{Bundle: d.Bundle.Name, Err: err}
 }
 
-// invalidSubchartValues finds the values of a subchart that are no map. place is where values are.
+// invalidSubchartValues returns an error if the values of a subchart are not a map. place is the
+// place of values.
 func invalidSubchartValues(c *chart.Chart, values map[string]any, place string) error {
 	for _, child := range c.Dependencies() {
 		found, given := values[child.Name()]
 		own, known := c.Values[child.Name()]
 		switch {
-		case given && found == nil && known && place == "": // null takes away what the chart says.
+		case given && found == nil && known && place == "": // null removes the value of the chart.
 			continue
 		case !given && !known:
 			continue
@@ -49,7 +50,7 @@ func invalidSubchartValues(c *chart.Chart, values map[string]any, place string) 
 	return nil
 }
 
-// kindOf names what a value is. The value itself can be secret.
+// kindOf names the kind of a value. The value itself can be secret.
 func kindOf(value any) string {
 	switch value.(type) {
 	case nil:

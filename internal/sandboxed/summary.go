@@ -12,7 +12,7 @@ import (
 
 type reflectValue = reflect.Value
 
-// valueKind is what a value consists of.
+// valueKind is the kind of a value.
 type valueKind uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	mapped                   // a map or a struct
 )
 
-// summary is what is kept of a value: enough to see whether it differs.
+// summary contains enough of a value to find out whether it differs.
 type summary struct {
 	hash uint64
 	// bag is the hash of a list without its order, and for other values the hash.
@@ -33,12 +33,12 @@ type summary struct {
 // summarizer makes summaries. All renderings that are compared use the same one.
 type summarizer struct {
 	seed maphash.Seed
-	// left is how many values may still be looked at.
+	// left is how many more values may be read.
 	left int
 }
 
 const (
-	// maxSummarized bounds the time of a comparison.
+	// maxSummarized limits the time of a comparison.
 	maxSummarized = 20 << 20
 	maxValueDepth = 100
 )
@@ -100,10 +100,10 @@ func concrete(v reflect.Value) reflect.Value {
 	return v
 }
 
-// isFiles reports whether a value are files of a chart, which are the same in each rendering.
+// isFiles reports whether a value is the files of a chart, which are the same in each rendering.
 func isFiles(v reflect.Value) bool { return strings.HasSuffix(v.Type().String(), "engine.files") }
 
-// keys is the hash of the keys of a map, in any order.
+// keys returns the hash of the keys of a map, independent of their order.
 func (s *summarizer) keys(v reflect.Value) uint64 {
 	sum := uint64(1)
 	for _, key := range v.MapKeys() {
@@ -123,9 +123,9 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 		s.left = 0
 		return 0
 	}
-	switch v.Kind() { //nolint:exhaustive // No template makes others.
+	switch v.Kind() { //nolint:exhaustive // Templates make no other kinds.
 	case reflect.String:
-		s.left -= v.Len() / 64 //nolint:mnd // A text costs by its length.
+		s.left -= v.Len() / 64 //nolint:mnd // The cost of a text depends on its length.
 		return s.text("string", v.String())
 	case reflect.Bool:
 		return s.text("bool", map[bool]string{true: "t", false: "f"}[v.Bool()])
@@ -146,7 +146,7 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 		return s.number(sum, 4) //nolint:mnd // any number
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.Slice {
-			s.left -= v.Len() / 64 //nolint:mnd // Bytes cost by their length.
+			s.left -= v.Len() / 64 //nolint:mnd // The cost of bytes depends on their number.
 			return s.text("bytes", string(v.Bytes()))
 		}
 		sum := s.text("list", "")
@@ -169,9 +169,9 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 	return s.text("other", v.Type().String())
 }
 
-// path is the hash of the keys of maps that names lead through, and of what else is met on
-// the way. Two bases of the same path return the same for what is missing in them. isList says
-// that a list is on the way.
+// path returns the hash of the keys of all maps on the path of names, and of other values on it.
+// Two bases whose maps on the path have the same keys return the same hash for a missing field.
+// isList is true if a list is on the path.
 func (s *summarizer) path(base any, names []any) (hash uint64, isList bool) {
 	v := concrete(reflect.ValueOf(base))
 	for _, name := range names {
@@ -190,12 +190,12 @@ func (s *summarizer) path(base any, names []any) (hash uint64, isList bool) {
 	return hash, isList
 }
 
-// characters is a hash of the characters of a text that mean something in YAML, in any order.
-// Texts of different characters are different objects.
+// characters returns a hash of the characters of a text that have a meaning in YAML, independent of
+// their order. Texts with different characters are different objects.
 func (s *summarizer) characters(text string) uint64 {
 	var counts [256]uint64
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(" "+line, " #") // A comment is no part of an object.
+		line, _, _ = strings.Cut(" "+line, " #") // A comment is not part of an object.
 		for i := range len(line) {
 			counts[line[i]]++
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An object that does not decode is named with its bundle and file, and with its line where
-// the file is the object.
+// The error for an object that cannot be decoded names the bundle and the file. It also names the
+// line if the file is a plain manifest.
 func TestValuesThatAreNoTexts(t *testing.T) {
 	t.Parallel()
 	const annotated = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {a: yes}\n"

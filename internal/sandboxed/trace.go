@@ -18,17 +18,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// tracer is a rendering of a chart that notes what its templates reach. It runs them
-// as Helm does (helm.sh/helm/v3/pkg/engine), which lets nobody look on.
+// tracer is a rendering of a chart that records what its templates reach. It runs them in the same
+// way as Helm (helm.sh/helm/v3/pkg/engine), because Helm's engine cannot be observed.
 //
-// A rendering that reaches nothing that can return something else goes the same way
-// tomorrow and on another machine, and gives the same: what is in a branch that
-// is not taken, in a partial that nothing includes or in a text that tpl does not run
-// does not count. That its output is Helm's is for the caller to compare.
+// If a rendering reaches nothing that can have another result, it has the same result at any time
+// and on any machine. So code in a branch that is not run, in a partial that is not included, or in
+// a text that tpl does not run does not count. The caller has to compare the output with Helm's.
 type tracer struct {
 	// files are the outputs of templates by name.
 	files map[string]string
-	// reached are the places that count, in the order in which they were first met.
+	// reached are the places that count, in the order in which they were first reached.
 	reached []templatePosition
 
 	templates *template.Template
@@ -36,18 +35,17 @@ type tracer struct {
 	texts     map[string]string // of files, by name
 	walked    map[*parse.Tree]bool
 	injected  int
-	aside     bool // NOTES.txt is run, whose output is not applied.
-	mutated   bool // It has changed what other templates may read.
+	aside     bool // NOTES.txt is running, whose output is not applied.
+	mutated   bool // NOTES.txt has changed a map that other templates can read.
 	notes     []templatePosition
 
-	// seed replaces functions, and observer notes what templates do, both where renderings
-	// are compared.
+	// seed replaces functions, and observer records what templates do. Both are only set if
+	// renderings are compared.
 	seed     *seed
 	observer *observer
 }
 
-// readIndirectly is the place of templates that read capabilities by another way than their
-// name.
+// readIndirectly is the place of templates that read capabilities without using their name.
 func readIndirectly() templatePosition { return templatePosition{what: readIndirectlyField} }
 
 const readIndirectlyField = "." + capabilitiesField + " indirectly"
@@ -69,11 +67,11 @@ func (s templatePosition) String() string {
 	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
 }
 
-// notesFile contains what Helm prints after an install.
+// notesFile is the file that Helm prints after an install.
 const notesFile = "NOTES.txt"
 
-// trace renders a chart with the values that Helm made for it. Its error says that
-// templates failed; what they reached until then is noted all the same.
+// trace renders a chart with the values that Helm made for it. If templates fail, it returns an
+// error and a tracer with what they reached until then.
 func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, error) {
 	t := &tracer{}
 	files, err := t.prepare(c, values, p)
@@ -156,10 +154,10 @@ func (t *tracer) run(in templateContext) (err error) {
 	return nil
 }
 
-// withoutNoValue takes out what Go writes for a missing value, as Helm does.
+// withoutNoValue removes the text that Go writes for a missing value, as Helm does.
 func withoutNoValue(text string) string { return strings.ReplaceAll(text, "<no value>", "") }
 
-// reach notes a place.
+// reach records a place.
 func (t *tracer) reach(s templatePosition) {
 	met := &t.reached
 	if t.aside {
@@ -170,7 +168,7 @@ func (t *tracer) reach(s templatePosition) {
 	}
 }
 
-// first is the first place reached that is of a kind.
+// first returns the first reached place whose function or field is accepted by is.
 func (t *tracer) first(is func(what string) bool) (templatePosition, bool) {
 	i := slices.IndexFunc(t.reached, func(s templatePosition) bool { return is(s.what) })
 	if i < 0 {
@@ -179,7 +177,7 @@ func (t *tracer) first(is func(what string) bool) (templatePosition, bool) {
 	return t.reached[i], true
 }
 
-// noting makes functions that change a map note that NOTES.txt did.
+// noting replaces the functions that change a map, so that a call by NOTES.txt is recorded.
 func (t *tracer) noting(functions template.FuncMap) template.FuncMap {
 	for _, name := range []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
 		functions[name] = reporting(functions[name], func(_, _ []reflect.Value) { t.mutated = t.mutated || t.aside })
@@ -188,7 +186,7 @@ func (t *tracer) noting(functions template.FuncMap) template.FuncMap {
 	return functions
 }
 
-// reporting makes a function that reports each call.
+// reporting returns a function that calls function, and then tell with the arguments and results.
 func reporting(function any, tell func(arguments, results []reflect.Value)) any {
 	called := reflect.ValueOf(function)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
@@ -202,12 +200,12 @@ func reporting(function any, tell func(arguments, results []reflect.Value)) any 
 	}).Interface()
 }
 
-// maxIncludes is how deep a template may include itself, as in Helm.
+// maxIncludes is how often a template may include itself at the same time, as in Helm.
 const maxIncludes = 1000
 
 var errNested = errors.New("a template includes itself without end")
 
-// including are the functions that run other templates.
+// including returns the functions that run other templates.
 func (t *tracer) including(in *template.Template, includes map[string]int) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, data any) (string, error) {
@@ -235,7 +233,7 @@ func (t *tracer) including(in *template.Template, includes map[string]int) templ
 	}
 }
 
-// text is what a template writes.
+// text runs a template and returns its output.
 func (t *tracer) text(function, of string, run func(out *strings.Builder) error) (string, error) {
 	if t.observer != nil {
 		return t.observer.include(function, of, run)
@@ -245,7 +243,7 @@ func (t *tracer) text(function, of string, run func(out *strings.Builder) error)
 	return out.String(), err
 }
 
-// templateContext is what a file is run with.
+// templateContext is a file of a chart and the input that it is run with.
 type templateContext struct {
 	name   string
 	text   string
@@ -253,7 +251,7 @@ type templateContext struct {
 	values chartutil.Values
 }
 
-// contextsOf are the files of a chart and its subcharts by name, with what Helm runs
+// contextsOf returns the files of a chart and its subcharts by name, with the input that Helm runs
 // them with.
 func contextsOf(c *chart.Chart, values chartutil.Values, capabilities any) (map[string]templateContext, error) {
 	root, err := rootContext(c, values)
@@ -284,7 +282,7 @@ func addContexts(to map[string]templateContext, c *chart.Chart, context map[stri
 	}
 }
 
-// catcher is handed to a template that hands back what it is run with.
+// catcher is passed to a template, which passes its own input back to it.
 type catcher struct{ caught *chartutil.Values }
 
 func (c catcher) Catch(context chartutil.Values) string {
@@ -292,11 +290,11 @@ func (c catcher) Catch(context chartutil.Values) string {
 	return ""
 }
 
-// rootContext asks Helm what it runs the templates of a chart with.
+// rootContext finds out with which input Helm runs the templates of a chart.
 func rootContext(c *chart.Chart, values chartutil.Values) (chartutil.Values, error) {
 	const catching = "{{ .Capabilities.Catch . }}"
 	if isLibrary(c) {
-		return chartutil.Values{}, nil // Nothing of it is run by itself.
+		return chartutil.Values{}, nil // A library runs no template of its own.
 	}
 	bare := render.CopyChart(c)
 	withoutTemplates(bare)

@@ -18,32 +18,32 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Environment is where and when a chart is rendered.
+// Environment describes the cluster and the revision that a chart is rendered for.
 type Environment struct {
 	Capabilities *chartutil.Capabilities
-	// Lookup reads objects of the cluster, nil without one.
+	// Lookup reads objects of the cluster. It is nil without a cluster.
 	Lookup lookupFunc
-	// Revision is that of the release, and Upgrade false for its first one.
+	// Revision is the revision of the release. Upgrade is false for its first revision.
 	Revision int
 	Upgrade  bool
-	// anyVersion says that the capabilities of the cluster are made up, so that a
-	// chart need not fit its version.
+	// anyVersion is true if the capabilities of the cluster are made up, so that the chart may
+	// require another version of Kubernetes.
 	anyVersion bool
-	// ask is called for each API version that a template asks for, nil for nobody, and with
-	// "" where a template reads all of them.
+	// ask is called for each API version that a template queries, and with "" if a template reads
+	// all of them. It can be nil.
 	ask func(api string)
 }
 
-// rendered are the objects of a deployment, hooks as well. They stand beside the others
-// where they were taken apart.
+// rendered are the objects of a deployment. Its hooks are among objects until applied moves them to
+// hooks.
 type rendered struct {
 	chart          *chart.Chart
 	objects, hooks []*unstructured.Unstructured
 	duplicates     *duplicateFinder
 }
 
-// render makes the objects of a deployment: its chart's, put through its
-// kustomization, in the namespace that all of them must be in.
+// render makes the objects of a deployment: those of its chart, changed by its kustomization, in
+// the namespace that the bundle is restricted to.
 func (r *Renderer) render(d target.Deployment, p Environment) (rendered, error) {
 	loaded, made, err := r.loader.Load(d)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Renderer) render(d target.Deployment, p Environment) (rendered, error) 
 	return r.assemble(d, made, loaded, files)
 }
 
-// assemble makes the objects of a deployment from what its templates gave.
+// assemble makes the objects of a deployment from the outputs of its templates.
 func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *chart.Chart, files map[string]string) (rendered, error) {
 	objects, unique, err := renderedObjects(d, files)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *char
 	return rendered{chart: loaded, objects: objects, duplicates: unique}, nil
 }
 
-// installed is the chart of a deployment as a record contains it.
+// installed returns the chart of a deployment as a record contains it.
 func (r *Renderer) installed(d target.Deployment, p Environment) (*chart.Chart, error) {
 	loaded, made, err := r.loader.Load(d)
 	if err != nil {
@@ -105,8 +105,8 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[
 	return files, nil
 }
 
-// withHelpers adds to the error of a template of plain manifests which file could be missed: Fleet
-// does not take it either.
+// withHelpers adds a hint to the error of a template of plain manifests: a .tpl file below
+// templates/ is not read. Fleet does not read such a file either.
 func withHelpers(d target.Deployment, err error) error {
 	if _, isChart := d.Bundle.ChartDirectory(d.Options.Helm); isChart {
 		return err
@@ -119,8 +119,8 @@ func withHelpers(d target.Deployment, err error) error {
 	return err
 }
 
-// renderValues are what the templates of a chart are run with. Subcharts that are not
-// enabled leave the chart.
+// renderValues returns the values that the templates of a chart are run with. It removes subcharts
+// that are not enabled from the chart.
 func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
 		return nil, &render.ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
@@ -150,8 +150,8 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 	return made, nil
 }
 
-// renderedObjects are what the templates of a chart gave, hooks as well, and whether an object
-// is among them twice.
+// renderedObjects returns the objects in the outputs of a chart's templates, including hooks, and a
+// finder of objects that are defined twice.
 func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, *duplicateFinder, error) {
 	var objects []*unstructured.Unstructured
 	unique := newDuplicateFinder(d)
@@ -162,7 +162,7 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 		documents := render.SplitDocuments(files[name])
 		for i, document := range documents {
 			found, err := manifest.ParseAll([]byte(document))
-			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // Its line is not one of the template.
+			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // The line in the error is not a line of the template.
 				err = fmt.Errorf("a rendered document has no %s", incomplete.Missing)
 			}
 			if err != nil {
@@ -175,8 +175,8 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 	return objects, unique, nil
 }
 
-// kustomizedObjects are the objects of a kustomization, around those of its chart if it has
-// one.
+// kustomizedObjects returns the objects of a kustomization, which includes those of its chart if it
+// has one.
 func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	built, err := r.kustomized(d, made, objects)
 	if err != nil {
@@ -189,8 +189,8 @@ func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, obj
 	return objects, err
 }
 
-// kustomized builds the kustomization of the bundle, around objects of its chart if it has
-// one.
+// kustomized builds the kustomization of the bundle, which includes the objects of its chart if it
+// has one.
 func (r *Renderer) kustomized(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]byte, error) {
 	if r.Kustomize == nil {
 		return nil, fmt.Errorf("bundle %s: kustomize is not available here", d.Bundle.Name)
@@ -210,7 +210,7 @@ func (r *Renderer) kustomized(d target.Deployment, made render.Style, objects []
 	return built, nil
 }
 
-// crdsOf are the files below crds/ of a chart and its subcharts, in the order in which Helm
+// crdsOf returns the files below crds/ of a chart and its subcharts, in the order in which Helm
 // creates their objects.
 func crdsOf(c *chart.Chart) [][]byte {
 	var files [][]byte

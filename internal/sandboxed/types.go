@@ -13,9 +13,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// checkTypes looks for values that no API server can read, in objects that an apply renders in the
-// same way: it would fail in the middle. The error names the template, or the file and the line of
-// a plain manifest.
+// checkTypes returns an error if an object has a value that no API server accepts, because an apply
+// would fail after it has written other objects. It only checks objects that an apply renders in
+// the same way. The error names the template, or the file and the line of a plain manifest.
 func checkTypes(d target.Deployment, made rendered, known knowledge) error {
 	if known.namesVary {
 		return nil
@@ -23,7 +23,7 @@ func checkTypes(d target.Deployment, made rendered, known knowledge) error {
 	objects := slices.DeleteFunc(manifest.Flatten(made.objects), func(object *unstructured.Unstructured) bool {
 		return known.varying[made.duplicates.identify(object).Key()]
 	})
-	if known.cause == "" { // Else hooks can differ.
+	if known.cause == "" { // Otherwise hooks can differ.
 		objects = append(objects, manifest.Flatten(made.hooks)...)
 	}
 	for _, object := range objects {
@@ -45,7 +45,7 @@ func located(d target.Deployment, place string, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// contentAt is the content of a file of plain manifests, nil for a template.
+// contentAt returns the content of a file of plain manifests, nil for a template.
 func contentAt(d target.Deployment, place string) []byte {
 	if _, isChart := d.Bundle.ChartDirectory(d.Options.Helm); isChart {
 		return nil

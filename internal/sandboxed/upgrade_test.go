@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// An upgrade finds the objects of its release as an API server would return them, and nothing
-// else.
+// In an upgrade, lookup returns only the objects of the release, as an API server would return
+// them.
 func TestUpgradeLooksUpItsRelease(t *testing.T) {
 	t.Parallel()
 	document := func(kind, namespace, content string) diff.Document {

@@ -1,5 +1,5 @@
-// Package sandboxed runs the code of strangers: templates in the values of bundles. A
-// template can take all memory, run for ever or end the process. Nothing of it may run in
+// Package sandboxed runs untrusted code: the templates of charts and of values, and kustomizations.
+// A template can use all memory, run for ever or end the process. So this package may not run in
 // the provider's own process; main starts it as a worker.
 package sandboxed
 
@@ -88,14 +88,14 @@ func parseText(base *template.Template, place, text string) (*template.Template,
 	return own.New(place).Parse(text)
 }
 
-// run runs all templates with one context, because a template can change what the next
-// ones read.
+// run runs all templates with one context, because a template can change the values that the next
+// templates read.
 func (s *templateSet) run(facts map[string]any) target.Evaluated {
 	if s.failure != nil {
 		return target.Evaluated{Failure: s.failure}
 	}
 	var result target.Evaluated
-	own := fleetyaml.CopyValues(facts) // Functions such as set change it.
+	own := fleetyaml.CopyValues(facts) // Functions such as set change the context.
 	for i, t := range s.Templates {
 		text, err := execute(s.parsed[i], own)
 		if err != nil {
@@ -115,8 +115,8 @@ func execute(t *template.Template, facts map[string]any) (string, error) {
 	return text.String(), nil
 }
 
-// locate finds the part of t that err comes from, by running one after the other. facts
-// are nil if t cannot be parsed.
+// locate finds the part of t that causes err, by running the parts one after the other. facts is
+// nil if t cannot be parsed.
 func (s *templateSet) locate(t target.Template, facts map[string]any, err error) *target.TemplateFailure {
 	var own map[string]any
 	if facts != nil {

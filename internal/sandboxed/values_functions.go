@@ -10,9 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// functions are what templates can call: those of Fleet
-// (internal/cmd/controller/target/builder.go), of which the ones that return
-// differently tomorrow, or elsewhere, are refused.
+// functions returns the functions that templates can call. They are those of Fleet
+// (internal/cmd/controller/target/builder.go). A function whose result is not reproducible, for
+// example because it reads the clock or is random, returns an error.
 func functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	for _, name := range []string{"env", "expandenv", "include", "tpl", "getHostByName"} {
@@ -26,8 +26,8 @@ func functions() template.FuncMap {
 	} {
 		all[name] = func(...any) (string, error) { return "", &target.NonHermeticError{Function: name} }
 	}
-	// Where the time of day depends on the machine, UTC is meant, as in Fleet's
-	// own container; and what is no time is not silently now.
+	// Where the time zone depends on the machine, UTC is used, as in Fleet's own container. A value
+	// that is not a time is an error, and not the current time.
 	all["date"] = func(layout string, date any) (string, error) { return formatDate(layout, date, "UTC") }
 	all["dateInZone"], all["date_in_zone"] = formatDate, formatDate
 	all["htmlDate"] = func(date any) (string, error) { return formatDate(time.DateOnly, date, "UTC") }
@@ -42,7 +42,7 @@ func functions() template.FuncMap {
 	return all
 }
 
-// formatDate takes a time or seconds since 1970.
+// formatDate formats a time, or seconds since 1970.
 func formatDate(layout string, date any, zone string) (string, error) {
 	var t time.Time
 	switch date := date.(type) {

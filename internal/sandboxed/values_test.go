@@ -88,7 +88,7 @@ func TestEvaluateValues(t *testing.T) {
 	}
 }
 
-// Runs share sets and contexts, and none sees what another one changed.
+// Runs share sets and contexts, and a change by one run has no effect on the others.
 func TestEvaluateValuesRuns(t *testing.T) {
 	t.Parallel()
 

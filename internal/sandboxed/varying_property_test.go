@@ -60,7 +60,7 @@ func applied(ctx context.Context, d target.Deployment, random *rand.Rand) (map[s
 	return contents, nil
 }
 
-// foundObject is what a lookup finds: nothing, or an object with some of many keys.
+// foundObject returns the result of a lookup: nothing, or an object with some of many keys.
 func foundObject(random *rand.Rand, apiVersion, kind, namespace, name string) map[string]any {
 	if random.IntN(3) == 0 {
 		return map[string]any{}
@@ -81,7 +81,8 @@ func foundObject(random *rand.Rand, apiVersion, kind, namespace, name string) ma
 	return object
 }
 
-// checkKnown renders a deployment as often as times, and compares what the plan knew.
+// checkKnown renders a deployment as often as times, and compares the results with the known
+// objects of the plan.
 func checkKnown(t *testing.T, d target.Deployment, rendering release.Rendering, times int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in each run
@@ -110,7 +111,8 @@ func checkKnown(t *testing.T, d target.Deployment, rendering release.Rendering, 
 	}
 }
 
-// timesFor is how often a row of varyingTests is rendered. Helm makes real keys.
+// timesFor returns how often a row of varyingTests is rendered. Helm makes real keys, which takes
+// long.
 func timesFor(name string, times int) int {
 	if strings.HasPrefix(name, "certificate") {
 		return 2
@@ -118,7 +120,8 @@ func timesFor(name string, times int) int {
 	return times
 }
 
-// What is called known is the same in many more renderings than were compared, of Helm itself.
+// An object that is called known is the same in many renderings by Helm itself, more than were
+// compared.
 func TestKnownObjectsAreEqual(t *testing.T) {
 	t.Parallel()
 	const times = 60
@@ -157,8 +160,8 @@ func TestVaryingIsStable(t *testing.T) {
 	}
 }
 
-// FuzzVarying takes a verdict at its word: what a plan knows of the objects is true however
-// often Helm renders them.
+// FuzzVarying checks a verdict: the known objects of a plan are the same each time that Helm
+// renders them.
 func FuzzVarying(f *testing.F) {
 	for _, seed := range []string{
 		`{{ $r }}`, `{{ if $r }}x{{ end }}`, `{{ if eq $r "a" }}x{{ end }}`, `{{ $x := "a" }}{{ if $l }}{{ $x = "b" }}{{ end }}{{ $x }}`,

@@ -18,8 +18,8 @@ func secret(name, value string) string {
 
 const allVary = "all"
 
-// varyingTests are charts with a fixed ConfigMap and what is in them besides. want are the names of
-// the objects that vary, allVary if their names can.
+// varyingTests are charts with a fixed ConfigMap and other objects. want are the names of the
+// objects that vary, or allVary if the names themselves can vary.
 var varyingTests = map[string]struct { //nolint:gochecknoglobals // a table of two tests
 	files  map[string]string
 	values map[string]any

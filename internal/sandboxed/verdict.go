@@ -17,12 +17,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// varying finds the objects whose content can vary, by their keys, where templates use
-// functions whose results do. ok is false if nothing can be said of them, because their names
-// can vary as well. dependsOnRevision says that templates read which revision they make.
+// varying returns the keys of the objects whose content can vary because templates use functions
+// whose results vary. ok is false if no object is known, because the names can vary as well.
+// dependsOnRevision is true if templates read which revision they make.
 //
-// The templates are run several times with functions of seeds, and all that they do is
-// compared, see comparison.
+// The templates are run several times with functions of seeds, and all their steps are compared,
+// see comparison.
 func (r *Renderer) varying(d target.Deployment, first rendered, dependsOnRevision bool) (keys map[string]bool, ok bool) {
 	all, err := r.seeded(d, dependsOnRevision)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Renderer) varying(d target.Deployment, first rendered, dependsOnRevisio
 			return nil, false
 		}
 	}
-	// What Helm makes of the others has to be the same.
+	// The other objects have to be the same as in Helm's rendering.
 	for key, content := range helms {
 		if !keys[key] && content != contents[0][key] {
 			return nil, false
@@ -65,7 +65,7 @@ func (r *Renderer) varying(d target.Deployment, first rendered, dependsOnRevisio
 	return keys, true
 }
 
-// unsoundError says that the renderings of seeds are no evidence.
+// unsoundError reports that the renderings of seeds prove nothing about other renderings.
 type unsoundError struct{ file string }
 
 func (e *unsoundError) Error() string {
@@ -85,7 +85,7 @@ func (r *Renderer) seeded(d target.Deployment, dependsOnRevision bool) ([]render
 			return nil, err
 		}
 		if style = made; style.Kustomize {
-			return nil, &unsoundError{file: "a kustomization"} // It can copy parts of objects.
+			return nil, &unsoundError{file: "a kustomization"} // A kustomization can copy parts of objects.
 		}
 		place := places[1]
 		if dependsOnRevision {
@@ -125,7 +125,7 @@ func (r *Renderer) seeded(d target.Deployment, dependsOnRevision bool) ([]render
 	return all, nil
 }
 
-// newSeeded is a tracer of one seed.
+// newSeeded returns a tracer with one seed.
 func newSeeded(number int, sums *summarizer, keys []string) *tracer {
 	t := &tracer{}
 	t.observer = &observer{summarizer: sums, templates: map[string]*source{}, aside: func() bool { return t.aside }}
@@ -133,8 +133,8 @@ func newSeeded(number int, sums *summarizer, keys []string) *tracer {
 	return t
 }
 
-// compareFiles runs the files of all renderings side by side, so that the events of one file
-// only are in memory.
+// compareFiles runs the files of all renderings one by one, so that only the events of one file are
+// in memory.
 func compareFiles(tracers []*tracer, files [][]templateContext) error {
 	for i, file := range files[0] {
 		events := make([][]*event, len(tracers))
@@ -158,7 +158,7 @@ func compareFiles(tracers []*tracer, files [][]templateContext) error {
 	return nil
 }
 
-// contentsOf are the objects by their keys, those of one key together.
+// contentsOf returns the contents of objects by key. Objects with equal keys are concatenated.
 func contentsOf(objects []*unstructured.Unstructured, namespace string) (map[string]string, error) {
 	contents := map[string]string{}
 	for _, object := range manifest.Flatten(objects) {
@@ -171,7 +171,7 @@ func contentsOf(objects []*unstructured.Unstructured, namespace string) (map[str
 	return contents, nil
 }
 
-// hookEvents are what hooks are run for, sorted.
+// hookEvents returns the events of hooks, sorted.
 func hookEvents(hooks []*unstructured.Unstructured) []string {
 	events := make([]string, len(hooks))
 	for i, hook := range hooks {
@@ -183,15 +183,15 @@ func hookEvents(hooks []*unstructured.Unstructured) []string {
 
 var keyOfData = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
-// What bounds the objects that lookups find: bytes of a key, and keys.
+// Limits for the objects that lookups find: bytes of a key, and number of keys.
 const (
 	maxKeyOfData     = 63
 	maxCandidateKeys = 2000
 )
 
-// candidateKeys are the names that templates could read of an object that a lookup finds:
-// constants in templates, and texts among the values. A name that is missing here makes
-// objects unknown, no more.
+// candidateKeys returns the keys that templates could read from an object that a lookup finds:
+// constants in templates, and texts among the values. If a key is missing here, the only effect is
+// that objects are unknown.
 func candidateKeys(c *chart.Chart, values map[string]any) []string {
 	found := keySet{}
 	if !found.addTemplates(c) {
@@ -203,7 +203,7 @@ func candidateKeys(c *chart.Chart, values map[string]any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// keySet are names of data in objects.
+// keySet is a set of keys of data in objects.
 type keySet map[string]bool
 
 func (k keySet) add(text string) {
@@ -245,5 +245,5 @@ func (k keySet) addValues(value any) {
 	}
 }
 
-// words are constants and fields in templates.
+// words matches constants and fields in templates.
 var words = regexp.MustCompile("[\"'`][-._a-zA-Z0-9]+[\"'`]|\\.[a-zA-Z_][a-zA-Z0-9_]*")

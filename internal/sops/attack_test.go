@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
 
-// The author of a file writes its metadata, too. Metadata makes the provider open no
-// connection, run no program and use no key but those of its configuration.
+// The author of a file also writes its metadata. The metadata cannot make the provider open a
+// connection, run a program, or use a key that is not in its configuration.
 func TestAttackMetadata(t *testing.T) {
 	identity, recipient := sopstest.Age(t)
 	foreign, foreignRecipient := sopstest.Age(t)
@@ -77,7 +77,7 @@ func TestAttackMetadata(t *testing.T) {
 			}
 		}
 	}
-	// The key that fits is used although others come first.
+	// The matching key is used although others are listed first.
 	withKey := sopstest.File{Age: []string{foreignRecipient, recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
 	if _, err := newDecrypter(t, sops.Keys{Age: []string{identity}}).Open([]byte(withKey)); err != nil {
 		t.Errorf("with the key: %v", err)
@@ -92,7 +92,7 @@ func TestAttackMetadata(t *testing.T) {
 	}
 }
 
-// A file cannot make work that lasts.
+// A file cannot cause work that takes long.
 func TestAttackWork(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +124,8 @@ func TestAttackWork(t *testing.T) {
 
 			begin := time.Now()
 			_, err := d.Open([]byte(content))
-			// Half a second alone. The race detector and other tests make it much longer.
+			// This takes half a second alone. The race detector and other tests make it much
+			// slower.
 			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
@@ -143,7 +144,8 @@ func manyKeys(count int, end string) string {
 	return text.String()
 }
 
-// A text in a table of fields that is not one of ours is never decrypted, and nothing panics.
+// Open does not panic on any text, no error quotes a value, and a decrypted text does not count as
+// encrypted.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"age.yaml", "age.json", "shamir.yaml", "object.yaml", "mac-only.yaml", "pgp.yaml"} {
 		f.Add([]byte(fixture(f, name)))

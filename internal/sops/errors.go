@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// NoKeyError says that none of the keys decrypts a file.
+// NoKeyError reports that none of the keys decrypts a file.
 type NoKeyError struct {
-	// Recipients are those that the file is encrypted for, as it says itself.
+	// Recipients are the recipients that the file is encrypted for, according to its metadata.
 	Recipients []string
-	// Keys is how many keys there are, of both kinds.
+	// Keys is the number of configured keys, of both kinds.
 	Keys int
 }
 
@@ -26,7 +26,7 @@ func (e *NoKeyError) Error() string {
 	return encrypted + ", and no key in the provider's attribute sops decrypts it"
 }
 
-// UnknownKeysError says that the keys are not known yet.
+// UnknownKeysError reports that the keys are not known yet.
 type UnknownKeysError struct{}
 
 // Error names the attribute.
@@ -34,9 +34,9 @@ func (*UnknownKeysError) Error() string {
 	return "it is encrypted by sops, and the keys in the provider's attribute sops are not known yet"
 }
 
-// DamagedError says that a file is not as SOPS has written it.
+// DamagedError reports that a file differs from what SOPS has written.
 type DamagedError struct {
-	// Line is where, 0 for the whole file.
+	// Line is the line with the damage, 0 for the whole file.
 	Line   int
 	Reason string
 }
@@ -49,18 +49,18 @@ func (e *DamagedError) Error() string {
 	return "its encryption by sops is damaged: " + e.Reason
 }
 
-// TooLargeError says that a file is larger than what is decrypted.
+// TooLargeError reports that a file exceeds a limit of decryption.
 type TooLargeError struct {
-	// What says which limit it exceeds.
+	// What describes the limit that the file exceeds.
 	What string
 }
 
 // Error names the limit.
 func (e *TooLargeError) Error() string { return "it is encrypted by sops and too large: " + e.What }
 
-// KeyError says that a key cannot be used.
+// KeyError reports that a key cannot be used.
 type KeyError struct {
-	// Kind is age or pgp, Index that of the key in its list.
+	// Kind is age or pgp. Index is the index of the key in its list.
 	Kind   string
 	Index  int
 	Reason string
@@ -69,10 +69,10 @@ type KeyError struct {
 // Error never quotes the key.
 func (e *KeyError) Error() string { return fmt.Sprintf("%s key %d: %s", e.Kind, e.Index+1, e.Reason) }
 
-// longestName bounds how much is reported of a name in a file.
+// longestName is the maximum length of a name from a file in an error.
 const longestName = 100
 
-// printable makes a name that a file gives fit for a message.
+// printable makes a name from a file safe to print in an error.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

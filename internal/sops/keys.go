@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// dataKeySize is how many bytes a data key has.
+	// dataKeySize is the size of a data key in bytes.
 	dataKeySize = 32
-	// maxFailed is how many master keys of a file may name a key that does not decrypt
-	// them. OpenPGP takes milliseconds for each.
+	// maxFailed limits how many attempts to decrypt master keys of a file may fail. An attempt with
+	// OpenPGP takes milliseconds.
 	maxFailed = 4
-	// maxConfigured bounds in bytes one configured key, with those that are in it.
+	// maxConfigured is the limit in bytes for one configured key, which can contain several keys.
 	maxConfigured = 1 << 20
-	// shortestFingerprint is how many hexadecimal digits name an OpenPGP key.
+	// shortestFingerprint is the minimum number of hexadecimal digits that identify an OpenPGP key.
 	shortestFingerprint = 16
 )
 
-// Keys are what files can be decrypted with.
+// Keys are the keys that files are decrypted with.
 type Keys struct {
-	// Age are age identities. One can be a whole file of them, with comments.
+	// Age are age identities. An entry can be a whole file of identities, with comments.
 	Age []string
 	// PGP are armored OpenPGP private keys without a passphrase.
 	PGP []string
-	// Unknown says that they are not known yet: what needs them fails with an
+	// Unknown is true if the keys are not known yet. Decryption then fails with an
 	// *UnknownKeysError.
 	Unknown bool
 }
@@ -49,7 +49,8 @@ type pgpKey struct {
 	fingerprints []string
 }
 
-// New makes a Decrypter. Without keys it decrypts nothing, and says so.
+// New makes a Decrypter. Without keys, it decrypts nothing and returns an error for each encrypted
+// file.
 //
 // Errors: *KeyError, which never contains a key.
 func New(keys Keys) (*Decrypter, error) {
@@ -75,7 +76,7 @@ var (
 	errPassphrase = errors.New("it has a passphrase; set a key without one")
 )
 
-// addAge reads identities. The library's errors quote what it cannot read.
+// addAge reads identities. It does not return the library's errors, because they quote the text.
 func (d *Decrypter) addAge(text string) error {
 	if len(text) > maxConfigured {
 		return errTooLong
@@ -120,7 +121,7 @@ func newPGPKey(entity *openpgp.Entity) (pgpKey, error) {
 		return pgpKey{}, errPublic
 	}
 	key := pgpKey{entity: entity, fingerprints: []string{hex.EncodeToString(entity.PrimaryKey.Fingerprint)}}
-	// The private part of the primary key can be kept elsewhere; subkeys decrypt.
+	// The private part of the primary key can be stored elsewhere, because subkeys decrypt.
 	usable := !entity.PrivateKey.Encrypted && !entity.PrivateKey.Dummy()
 	for _, subkey := range entity.Subkeys {
 		key.fingerprints = append(key.fingerprints, hex.EncodeToString(subkey.PublicKey.Fingerprint))
@@ -161,8 +162,9 @@ func (d *Decrypter) dataKey(m metadata) ([]byte, error) {
 	return key, nil
 }
 
-// part decrypts what the keys of a group encrypt, with the first that fits. Only keys whose
-// recipients the file names are tried, and few in vain, so that a file cannot make work.
+// part decrypts the part of the data key that a group encrypts, with the first key that works. It
+// tries only keys whose recipients the file names, and stops after a few failures, so that a file
+// cannot cause much work.
 func (d *Decrypter) part(g group, failed *int) ([]byte, bool) {
 	for _, try := range d.fitting(g) {
 		if *failed >= maxFailed {
@@ -176,7 +178,8 @@ func (d *Decrypter) part(g group, failed *int) ([]byte, bool) {
 	return nil, false
 }
 
-// fitting are attempts to decrypt master keys of a group with keys of their names.
+// fitting returns the attempts to decrypt master keys of a group with the configured keys that they
+// name.
 func (d *Decrypter) fitting(g group) []func() ([]byte, bool) {
 	var attempts []func() ([]byte, bool)
 	for _, key := range g.Age {
@@ -216,7 +219,7 @@ func (k pgpKey) isCalled(fingerprint string) bool {
 	return false
 }
 
-// decrypt reads an OpenPGP message. Nobody is asked for a passphrase.
+// decrypt reads an OpenPGP message. It does not prompt for a passphrase.
 func (k pgpKey) decrypt(message string) ([]byte, bool) {
 	block, err := pgparmor.Decode(strings.NewReader(message))
 	if err != nil {
@@ -229,8 +232,8 @@ func (k pgpKey) decrypt(message string) ([]byte, bool) {
 	return read(opened.UnverifiedBody)
 }
 
-// read reads a data key, or a part of one, which is a byte longer. Its end is reached, where
-// the integrity of a message is verified.
+// read reads a data key, or a part of one, which is a byte longer. It reads to the end, because the
+// integrity of a message is verified there.
 func read(from io.Reader) ([]byte, bool) {
 	var content bytes.Buffer
 	n, err := content.ReadFrom(io.LimitReader(from, dataKeySize+2))

@@ -11,31 +11,32 @@ import (
 )
 
 const (
-	// maxKeys bounds the master keys of a file, and maxGroups its key groups.
+	// maxKeys is the limit for the master keys of a file, and maxGroups for its key groups.
 	maxKeys   = 100
 	maxGroups = 8
-	// maxEncryptedKey bounds in bytes an encrypted data key, and maxRule a rule about keys.
+	// maxEncryptedKey is the limit in bytes for an encrypted data key, and maxRule for a rule about
+	// keys.
 	maxEncryptedKey = 16 << 10
 	maxRule         = 1 << 10
-	// maxInstructions bounds a compiled rule, which runs for each key: a few characters can
-	// represent thousands.
+	// maxInstructions is the limit for a compiled rule, which runs for each key. A few characters
+	// can compile to thousands of instructions.
 	maxInstructions = 1000
-	// maxNamed is how many recipients an error names.
+	// maxNamed is the maximum number of recipients in an error.
 	maxNamed = 10
 )
 
-// metadata are what a file says of its encryption (SOPS' stores/stores.go).
+// metadata describes the encryption of a file, as stored in the file (SOPS' stores/stores.go).
 type metadata struct {
 	groups    []group
 	threshold int
 	modified  string
 	mac       string
 	rule      rule
-	// onlyEncrypted says that the MAC covers encrypted values alone.
+	// onlyEncrypted is true if the MAC covers only encrypted values.
 	onlyEncrypted bool
 }
 
-// group are master keys, each of which decrypts the same part of the data key.
+// group is a list of master keys, each of which decrypts the same part of the data key.
 type group struct {
 	Age        []masterKey `yaml:"age"`
 	PGP        []masterKey `yaml:"pgp"`
@@ -46,7 +47,7 @@ type group struct {
 	Vault      []masterKey `yaml:"hc_vault"`
 }
 
-// masterKey is one of any kind. Of those that are kept elsewhere only names are read, for
+// masterKey is a master key of any kind. For keys in a key service, only names are read, for
 // errors.
 type masterKey struct {
 	Recipient    string `yaml:"recipient"`
@@ -59,7 +60,7 @@ type masterKey struct {
 	VaultAddress string `yaml:"vault_address"`
 }
 
-// stored are metadata as they are written.
+// stored is the metadata in the format of a file.
 type stored struct {
 	group                   `yaml:",inline"`
 	Groups                  []group `yaml:"key_groups"`
@@ -96,7 +97,7 @@ func readMetadata(node *yaml.Node) (metadata, error) {
 	}
 	m.modified = modified.Format(time.RFC3339)
 	if len(m.groups) == 1 {
-		m.threshold = 1 // SOPS writes any there.
+		m.threshold = 1 // SOPS can write any number there.
 	}
 	if m.threshold < 0 || m.threshold > len(m.groups) {
 		return damaged("shamir_threshold is not between 1 and the number of key groups")
@@ -134,7 +135,7 @@ func (g group) all() []masterKey {
 	return keys
 }
 
-// recipients are whom the file is encrypted for, fit for a message.
+// recipients returns the recipients that the file is encrypted for, as text for an error.
 func (m metadata) recipients() []string {
 	var names []string
 	add := func(kind string, keys []masterKey, name func(masterKey) string) {
@@ -157,15 +158,15 @@ func (m metadata) recipients() []string {
 	return names
 }
 
-// rule says which values are encrypted: those with a matching key on the way to them, or
-// all others.
+// rule describes which values are encrypted: those with a matching key on their path, or all
+// others.
 type rule struct {
 	matches func(key string) bool
-	// encrypts says that what matches is encrypted; else it is not.
+	// encrypts is true if matching values are encrypted. If it is false, all others are.
 	encrypts bool
 }
 
-// defaultSuffix ends keys whose values are not encrypted if a file has no rule.
+// defaultSuffix is the suffix of keys whose values are not encrypted, for a file without a rule.
 const defaultSuffix = "_unencrypted"
 
 func newRule(s stored) (rule, error) {

@@ -1,15 +1,15 @@
 package sops
 
-// combine makes a secret of parts of it: Shamir's secret sharing in GF(2^8), as SOPS and
-// Vault do it (SOPS' shamir/shamir.go). The last byte of a part is where its polynomial was
-// read.
+// combine makes a secret from its parts. It is Shamir's secret sharing in GF(2^8), as in SOPS and
+// Vault (SOPS' shamir/shamir.go). The last byte of a part is the x coordinate at which its
+// polynomials were evaluated.
 func combine(parts [][]byte) (secret []byte, ok bool) {
 	if len(parts) < 2 || len(parts[0]) < 2 {
 		return nil, false
 	}
 	size := len(parts[0])
 	at := make([]byte, len(parts))
-	seen := map[byte]bool{0: true} // At 0 is the secret itself.
+	seen := map[byte]bool{0: true} // The value at 0 is the secret itself.
 	for i, part := range parts {
 		if len(part) != size || seen[part[size-1]] {
 			return nil, false

@@ -1,10 +1,10 @@
 // Package sops decrypts YAML and JSON that was encrypted by SOPS (https://github.com/getsops/sops).
 //
-// It knows age identities and OpenPGP private keys that it is given, and nothing else. The
-// author of a file writes its metadata, too, so nothing in it is followed: no key service is
-// asked, no program is run, and no file or environment variable is read. SOPS' own Go packages
-// are not used, because importing any of them links the clients of all clouds and reads
-// /etc/sops/audit.yaml when the process starts, which can name a database to write to.
+// It uses only the age identities and OpenPGP private keys in Keys. The author of a file also
+// writes its metadata. So no instruction in the metadata is followed: no key service is called, no
+// program is run, and no file or environment variable is read. SOPS' own Go packages are not used.
+// Importing any of them links the clients of all clouds. It also reads /etc/sops/audit.yaml when
+// the process starts, and this file can name a database to write to.
 package sops
 
 import (
@@ -25,13 +25,13 @@ const (
 	// marker begins an encrypted value.
 	marker = "ENC[AES256_GCM,"
 
-	// maxSize is how many bytes an encrypted file may have.
+	// maxSize is the maximum size of an encrypted file in bytes.
 	maxSize = 4 << 20
-	// maxDocuments is how many documents it may have.
+	// maxDocuments is the maximum number of documents in a file.
 	maxDocuments = 1000
-	// maxDepth is how many lists and maps may be nested.
+	// maxDepth is the maximum depth of nested lists and maps.
 	maxDepth = 200
-	// indent is that of SOPS.
+	// indent is the indentation that SOPS writes.
 	indent = 4
 )
 
@@ -39,11 +39,11 @@ const (
 type Opened struct {
 	// Plain is the file without metadata and comments.
 	Plain []byte
-	// Leaves are the decrypted values by what represents them in the file: strings, bools,
+	// Leaves maps each encrypted text in the file to its decrypted value: a string, a bool, a
 	// float64, or a Comment.
 	Leaves map[string]any
-	// Texts are the decrypted values as they can be in other texts. Kind, API version,
-	// name and namespace of an object are not among them.
+	// Texts are the decrypted values as text. Booleans are left out, and so are the kind, API
+	// version, name and namespace of an object.
 	Texts []string
 }
 
@@ -60,7 +60,7 @@ func Encrypted(content []byte) bool {
 		return false
 	}
 	if len(content) > maxSize {
-		return true // It is refused for its size.
+		return true // Open refuses the file because of its size.
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	for {
@@ -100,7 +100,7 @@ func hasMetadata(document *yaml.Node) bool {
 	return field(found, "lastmodified") != nil || mac != nil && Marked(mac.Value)
 }
 
-// rootOf returns what a document consists of, nil for an empty one.
+// rootOf returns the top node of a document, nil for an empty one.
 func rootOf(document *yaml.Node) *yaml.Node {
 	if document.Kind != yaml.DocumentNode || len(document.Content) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func parse(content []byte) ([]*yaml.Node, error) {
 			return documents, nil
 		}
 		if err != nil {
-			// The parser's words can quote the file.
+			// The parser's error can quote the file.
 			return nil, &DamagedError{Reason: "it is neither YAML nor JSON"}
 		}
 		if len(documents) == maxDocuments {
@@ -187,7 +187,7 @@ func parse(content []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// check refuses what SOPS does not write, and drops comments.
+// check refuses nodes that SOPS does not write, and removes comments.
 func check(node *yaml.Node, depth int) error {
 	switch {
 	case depth > maxDepth:
@@ -222,8 +222,8 @@ func checkKeys(node *yaml.Node) error {
 	return nil
 }
 
-// takeMetadata removes the metadata from all documents and returns those of the first,
-// which count.
+// takeMetadata removes the metadata from all documents. It returns the metadata of the first
+// document; only those are used.
 func takeMetadata(documents []*yaml.Node) (metadata, error) {
 	var first *yaml.Node
 	for i, document := range documents {
@@ -257,7 +257,7 @@ func takeMetadata(documents []*yaml.Node) (metadata, error) {
 // isJSON reports whether a file is written as JSON.
 func isJSON(content []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) }
 
-// write writes what was decrypted, in the format of the file.
+// write writes the decrypted documents in the format of the file.
 func write(documents []*yaml.Node, asJSON bool) ([]byte, error) {
 	if asJSON && len(documents) == 1 {
 		var content any

@@ -26,7 +26,7 @@ func fixture(tb testing.TB, name string) string {
 	return string(content)
 }
 
-// identities are those of the fixtures: two of X25519, and a post-quantum one.
+// identities are the age identities of the fixtures: two of X25519, and a post-quantum one.
 func identities(tb testing.TB) []string {
 	tb.Helper()
 	var found []string
@@ -47,7 +47,7 @@ func newDecrypter(tb testing.TB, keys sops.Keys) *sops.Decrypter {
 	return d
 }
 
-// documents are what a text means.
+// documents decodes the documents of a text.
 func documents(tb testing.TB, text string) []any {
 	tb.Helper()
 	var all []any
@@ -98,7 +98,7 @@ func TestOpensWhatSOPSWrites(t *testing.T) {
 			}
 			want := documents(t, fixture(t, tt.plain))
 			if root, ok := want[0].(map[string]any); ok && root["moment"] != nil && tt.file != "mac-only.yaml" {
-				root["moment"] = "2024-05-06T07:08:09Z" // A chart is given a text.
+				root["moment"] = "2024-05-06T07:08:09Z" // A chart gets a text.
 			}
 			if diff := cmp.Diff(want, documents(t, string(opened.Plain))); diff != "" {
 				t.Errorf("what it holds (-want +got):\n%s", diff)
@@ -243,7 +243,7 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// What stands for a value, and what is hidden of it.
+// Leaves and Texts of a decrypted file.
 func TestLeavesAndTexts(t *testing.T) {
 	t.Parallel()
 

@@ -19,16 +19,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is an encrypted one (SOPS' aes/cipher.go).
+// value matches an encrypted value (SOPS' aes/cipher.go).
 var value = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]+),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
-// onlyEncryptedStart begins a MAC over encrypted values alone (SOPS' sops.go).
+// onlyEncryptedStart is the start of a MAC that covers only encrypted values (SOPS' sops.go).
 const onlyEncryptedStart = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
-// maxKeyBytes bounds the keys of a file, each of which is matched against its rule.
+// maxKeyBytes is the limit for the total size of a file's keys. Each key is matched against the
+// rule of the file.
 const maxKeyBytes = 256 << 10
 
-// maxNonce bounds in bytes the nonce of a value; those of SOPS have 32.
+// maxNonce is the limit in bytes for the nonce of a value. SOPS writes nonces of 32 bytes.
 const maxNonce = 64
 
 // walker decrypts the documents of a file in their order.
@@ -39,7 +40,7 @@ type walker struct {
 	onlyEncrypted bool
 	leaves        map[string]any
 	texts         []string
-	// keyBytes are those of all keys so far.
+	// keyBytes is the size of all keys so far.
 	keyBytes int
 }
 
@@ -55,10 +56,10 @@ func newWalker(m metadata, key []byte) (*walker, error) {
 	return w, nil
 }
 
-// keyPath is where a value stands.
+// keyPath is the place of a value in a document.
 type keyPath struct {
 	path []string
-	// matched says that a key on the way matches the rule of the file.
+	// matched is true if a key on the path matches the rule of the file.
 	matched bool
 }
 
@@ -77,7 +78,7 @@ func (w *walker) document(document *yaml.Node) error {
 	return nil
 }
 
-// node decrypts what is below a node. keep is false for an item that is a comment.
+// node decrypts the values below a node. keep is false for an item that is a comment.
 func (w *walker) node(node *yaml.Node, p keyPath) (keep bool, err error) {
 	switch node.Kind { //nolint:exhaustive // Others were refused.
 	case yaml.MappingNode:
@@ -118,7 +119,7 @@ func (w *walker) scalar(node *yaml.Node, p keyPath) (keep bool, err error) {
 		return false, &DamagedError{Line: node.Line, Reason: "a value cannot be read"}
 	}
 	if read == nil {
-		return true, nil // SOPS encrypts no null.
+		return true, nil // SOPS does not encrypt null.
 	}
 	if p.matched != w.rule.encrypts {
 		if !w.onlyEncrypted {
@@ -131,7 +132,7 @@ func (w *walker) scalar(node *yaml.Node, p keyPath) (keep bool, err error) {
 		return false, &DamagedError{Line: node.Line, Reason: "a value that should be encrypted is not"}
 	}
 	if text == "" {
-		return true, nil // SOPS encrypts no empty text.
+		return true, nil // SOPS does not encrypt an empty text.
 	}
 	opened, err := open(w.block, text, strings.Join(p.path, ":")+":", node.Line)
 	if err != nil {
@@ -146,7 +147,7 @@ func (w *walker) scalar(node *yaml.Node, p keyPath) (keep bool, err error) {
 	return true, w.cover(opened.value, node.Line)
 }
 
-// cover adds a value to the MAC, as SOPS' ToBytes writes it.
+// cover adds a value to the MAC, in the format of SOPS' ToBytes.
 func (w *walker) cover(value any, line int) error {
 	text, ok := textOf(value)
 	if !ok {
@@ -176,7 +177,7 @@ func textOf(value any) (text string, ok bool) {
 	return "", false
 }
 
-// learn remembers a value as it can be in other texts.
+// learn adds a decrypted value to texts, unless it is a boolean or names an object.
 func (w *walker) learn(o openedValue, path []string) {
 	if isIdentity(path) {
 		return
@@ -186,7 +187,7 @@ func (w *walker) learn(o openedValue, path []string) {
 	}
 }
 
-// isIdentity reports whether a path leads to what names an object.
+// isIdentity reports whether a path leads to a field that identifies an object.
 func isIdentity(path []string) bool {
 	switch strings.Join(path, ":") {
 	case "apiVersion", "kind", "metadata:name", "metadata:namespace", "metadata:generateName":
@@ -217,7 +218,8 @@ type openedValue struct {
 	text  string
 }
 
-// open decrypts one value. data is what it is bound to: its place in the file.
+// open decrypts one value. data is the additional data that the value is bound to, such as its
+// place in the file.
 func open(block cipher.Block, text, data string, line int) (openedValue, error) {
 	damaged := func(reason string) (openedValue, error) {
 		return openedValue{}, &DamagedError{Line: line, Reason: reason}
@@ -252,7 +254,7 @@ func open(block cipher.Block, text, data string, line int) (openedValue, error) 
 	return opened, nil
 }
 
-// typed is a text as a value of a type of SOPS.
+// typed converts a text to a value of a type of SOPS.
 func typed(kind, text string) (any, error) {
 	if !utf8.ValidString(text) {
 		return nil, strconv.ErrSyntax
@@ -280,7 +282,7 @@ func typed(kind, text string) (any, error) {
 	return nil, strconv.ErrSyntax
 }
 
-// leaf is the value as values of a chart have it: numbers are float64.
+// leaf returns the value in the type that values of a chart have: numbers are float64.
 func (o openedValue) leaf() any {
 	switch value := o.value.(type) {
 	case int:
@@ -291,7 +293,7 @@ func (o openedValue) leaf() any {
 	return o.value
 }
 
-// replace puts the value into the place of the encrypted one.
+// replace replaces the encrypted value of a node with the decrypted one.
 func (o openedValue) replace(node *yaml.Node) {
 	node.Style, node.Value = 0, o.text
 	switch value := o.value.(type) {

@@ -1,5 +1,5 @@
-// Package sopstest encrypts files for tests, as SOPS does. sops 3.13.3 decrypts what it writes.
-// That package sops decrypts what SOPS writes is shown by the fixtures of that package.
+// Package sopstest encrypts files for tests, as SOPS does. sops 3.13.3 decrypts what it writes. The
+// fixtures of package sops test that it decrypts what SOPS writes.
 package sopstest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Modified is when all files were encrypted, as they say.
+// Modified is the time of encryption in the metadata of all files.
 const Modified = "2026-01-02T03:04:05Z"
 
 // Age makes an age key: the identity, and the recipient that files are encrypted for.
@@ -41,7 +41,7 @@ func Age(tb testing.TB) (identity, recipient string) {
 	return made.String(), made.Recipient().String()
 }
 
-// PGP makes an OpenPGP key: the armored private key, and what files are encrypted for.
+// PGP makes an OpenPGP key: the armored private key, and the entity that files are encrypted for.
 func PGP(tb testing.TB) (private string, public *openpgp.Entity) {
 	tb.Helper()
 	made, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
@@ -59,14 +59,14 @@ func PGP(tb testing.TB) (private string, public *openpgp.Entity) {
 	return armored.String(), made
 }
 
-// File says how a file is encrypted.
+// File describes how a file is encrypted.
 type File struct {
-	// Age and PGP are whom it is encrypted for.
+	// Age and PGP are the recipients that the file is encrypted for.
 	Age []string
 	PGP []*openpgp.Entity
-	// EncryptedRegex is the rule about keys, "" for the one of SOPS.
+	// EncryptedRegex is the rule about keys, "" for the default rule of SOPS.
 	EncryptedRegex string
-	// Metadata are written beside those of SOPS.
+	// Metadata is written in addition to that of SOPS.
 	Metadata map[string]any
 }
 
@@ -201,7 +201,7 @@ type walker struct {
 	rule  *regexp.Regexp
 }
 
-// node encrypts what is below a node.
+// node encrypts the values below a node.
 func (w walker) node(node *yaml.Node, path []string) error {
 	switch node.Kind {
 	case yaml.MappingNode:

@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// repositoryOf is a repository in which each folder is a bundle of five files,
-// every tenth a Helm chart.
+// repositoryOf returns a repository in which each folder is a bundle of five files. Every tenth
+// bundle is a Helm chart.
 func repositoryOf(folders int) fstest.MapFS {
 	files := fstest.MapFS{}
 	for i := range folders {
@@ -34,9 +34,9 @@ func repositoryOf(folders int) fstest.MapFS {
 	return files
 }
 
-// BenchmarkGenerate2000 reads a repository of 2,000 bundles from a git server, each
-// time with nothing cached. peak-MB is the most memory that the process ever had,
-// with the git server, which is a process of its own, left out.
+// BenchmarkGenerate2000 reads a repository of 2,000 bundles from a git server, each time with
+// nothing cached. peak-MB is the maximum memory of this process. It does not include the git
+// server, which is a separate process.
 func BenchmarkGenerate2000(b *testing.B) {
 	const bundles = 2000
 	server := gittest.New(b, gittest.Options{})
@@ -65,7 +65,7 @@ func BenchmarkGenerate2000(b *testing.B) {
 	b.ReportMetric(peak(b), "peak-MB")
 }
 
-// peak is the high-water mark of the memory of this process.
+// peak returns the maximum memory that this process has used.
 func peak(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -9,18 +9,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// Listed is an element of an attribute bundles.
+// Listed is an element of an attribute named bundles.
 type Listed struct {
 	Element
 
-	// IsKnown says that its digest is known.
+	// IsKnown is true if its digest is known.
 	IsKnown bool
 }
 
 // SameNameError reports two bundles of one name in a list of maps.
 type SameNameError struct {
 	Bundle string
-	// Index is the index of the second one's map.
+	// Index is the index of the map that contains the second one.
 	Index int
 }
 
@@ -41,14 +41,15 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // BundleReader reads the bundles that an attribute lists.
 type BundleReader struct {
 	Store *Store
-	// NeedsUnknown reports whether an error is that credentials are not known yet.
+	// NeedsUnknown reports whether the cause of an error is that credentials are not known yet.
 	NeedsUnknown func(error) bool
-	// Unreadable collects the bundles that cannot be read. Without it, one such is an error.
+	// Unreadable collects the bundles that cannot be read. If it is nil, one such bundle is an
+	// error.
 	Unreadable map[string]error
 }
 
-// Read returns the contents of listed bundles in the order of their names. A map that is nil is
-// not known yet. unknown says what is not known yet, "" if all is. The error is a
+// Read returns the contents of listed bundles in the order of their names. A map that is nil is not
+// known yet. unknown names the part that is not known yet, "" if all is known. The error is a
 // *SameNameError or an *UnreadableError.
 func (r BundleReader) Read(ctx context.Context, listed []map[string]Listed) (bundles []*bundle.Bundle, unknown string, err error) {
 	elements, unknown, err := elementsOf(listed)

@@ -13,56 +13,56 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// Charts fetches Helm charts that are kept elsewhere than in their bundle.
+// Charts fetches Helm charts that are stored outside of their bundle.
 type Charts interface {
-	// Fetch returns the files of a chart, relative to its folder, and what it was
-	// found to be. An empty pin leaves that open; any other must be met.
+	// Fetch returns the files of a chart, relative to its folder, and a pin for the version that
+	// was found. If pin is not empty, the chart must match it.
 	Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 	// FetchAlone is Fetch without the charts that the chart depends on.
 	FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 	// Version returns the newest version that a chart allows.
 	Version(ctx context.Context, chart bundle.Chart) (string, error)
-	// Dependencies returns what the chart in a folder of files depends on and the
-	// files lack, as files beside them.
+	// Dependencies returns the charts that the chart in a folder of files depends on and that are
+	// missing in files, as additional files.
 	Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 }
 
-// Pinned is what was found of a chart kept elsewhere, or of the dependencies of
-// a chart in the bundle.
+// Pinned is the version that was found of a chart outside of the bundle, or the versions of the
+// dependencies of a chart in the bundle.
 type Pinned struct {
 	// Chart is the zero value for dependencies.
 	Chart bundle.Chart `json:"chart,omitzero"`
-	// Folder of the chart in the bundle that the dependencies belong to.
+	// Folder is the folder of the chart in the bundle that the dependencies belong to.
 	Folder string     `json:"folder,omitempty"`
 	Pin    bundle.Pin `json:"pin"`
 }
 
-// Pins are what an earlier reading found, by the name of the bundle.
+// Pins are the versions that an earlier reading found, by the name of the bundle.
 type Pins map[string][]Pinned
 
-// PinsOf reads what a descriptor pins.
+// PinsOf returns the pins in a descriptor.
 func PinsOf(descriptor string) ([]Pinned, error) {
 	d, err := Decode(descriptor)
 	return d.Charts, err
 }
 
-// whole is a bundle with all its charts, and what they were found to be.
+// whole is a bundle with all its charts, and the versions that were found.
 type whole struct {
 	bundle *bundle.Bundle
 	found  []Pinned
-	// pinned says that everything was found before.
+	// pinned is true if all versions were found before.
 	pinned bool
 }
 
-// chartSources are where charts of bundles are kept.
+// chartSources are the sources from which charts of bundles are fetched.
 type chartSources struct {
 	git    Git
 	charts Charts
 	public Charts // Without credentials.
 }
 
-// complete fetches what a bundle needs besides its own files. What pins name is
-// found to be the same again, or is an error.
+// complete fetches the charts that a bundle needs in addition to its own files. A chart that does
+// not match its pin is an error.
 func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (whole, error) {
 	made := whole{bundle: b, pinned: true}
 	if len(b.Wanted()) == 0 && len(b.Unmet()) == 0 {
@@ -90,7 +90,7 @@ func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle,
 			return whole{}, fmt.Errorf("fetching the dependencies of chart %s of bundle %s: %w", folder, b.Name, err)
 		}
 		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
-		// A pin of other dependencies than Chart.yaml names by now was of no use.
+		// A pin of other dependencies than those in Chart.yaml now was not used.
 		made.pinned = made.pinned && ok && maps.Equal(pin.Dependencies, known.Pin.Dependencies)
 		added = append(added, files...)
 	}
@@ -112,7 +112,7 @@ func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 	return pins[i], true
 }
 
-// chartsFor returns the fetcher of charts: with credentials, unless the Spec limits
+// chartsFor returns the fetcher for a chart. The fetcher uses credentials, unless the Spec limits
 // them to other addresses.
 func (c chartSources) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
 	allowed, err := spec.allowsCredentials(cmp.Or(chart.Repo, chart.Name))
@@ -125,8 +125,8 @@ func (c chartSources) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
 	return c.public, nil
 }
 
-// allowsCredentials reports whether credentials are used for an address. As in Fleet the expression is
-// matched from the beginning on (internal/bundlereader/resources.go).
+// allowsCredentials reports whether credentials are used for an address. As in Fleet, the
+// expression must match at the beginning (internal/bundlereader/resources.go).
 func (s Spec) allowsCredentials(address string) (bool, error) {
 	if s.HelmRepoURLRegex == "" {
 		return true, nil
@@ -138,8 +138,8 @@ func (s Spec) allowsCredentials(address string) (bool, error) {
 	return allowed.MatchString(address), nil
 }
 
-// chartsForDependencies fetches without credentials where the Spec limits them: what
-// a chart depends on may be kept anywhere.
+// chartsForDependencies returns the fetcher for dependencies. It uses no credentials if the Spec
+// limits them, because dependencies can be stored at any address.
 func (c chartSources) chartsForDependencies(spec Spec) Charts {
 	if spec.HelmRepoURLRegex != "" {
 		return c.public
@@ -147,8 +147,7 @@ func (c chartSources) chartsForDependencies(spec Spec) Charts {
 	return c.charts
 }
 
-// fetchChart reads a chart from wherever it is kept, with those it depends on
-// unless it is to stay alone.
+// fetchChart fetches a chart from any kind of location, with its dependencies unless alone is true.
 func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
@@ -170,7 +169,7 @@ func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Ch
 	return charts.Fetch(ctx, chart, pin)
 }
 
-// fetchLimited fetches a chart with its credentials and what it depends on without.
+// fetchLimited fetches a chart with charts, and its dependencies without credentials.
 func (c chartSources) fetchLimited(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	dependencies := bundle.Pin{Dependencies: pin.Dependencies}
 	pin.Dependencies = nil

@@ -7,18 +7,19 @@ import (
 	"regexp"
 )
 
-// GitSource is what a resource follows in git. The zero value follows nothing.
+// GitSource is the repository and ref that a resource follows in git. The zero value follows
+// nothing.
 type GitSource struct {
 	Repo       string
 	Ref        Ref
 	Submodules bool
 }
 
-// None says that nothing is read from git.
+// None reports whether nothing is read from git.
 func (g GitSource) None() bool { return g.Repo == "" }
 
-// Fixed is the commit that the configuration names, "" if it names another sort
-// of revision or none.
+// Fixed returns the commit that the configuration names. It is "" if the configuration names
+// another kind of revision or none.
 func (g GitSource) Fixed() string {
 	if fullCommit.MatchString(g.Ref.Revision) {
 		return g.Ref.Revision
@@ -28,17 +29,16 @@ func (g GitSource) Fixed() string {
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// resolvedCommit is where a branch pointed when it was last read. It lives in private
-// state: Read finds it out, and planning takes it from there, at plan and at
-// apply alike.
+// resolvedCommit is the commit of a branch when it was last read. It is stored in private state.
+// Read of the resource resolves it, and planning uses the stored commit, at plan and at apply.
 type resolvedCommit struct {
 	Repo   string `json:"repo"`
 	Ref    Ref    `json:"ref"`
 	Commit string `json:"commit"`
 }
 
-// Stored reads the commit that Store has written, "" if it was found for something
-// else than g asks for now.
+// Stored reads the commit that Store has written. It returns "" if the commit was found for another
+// repository or ref than those of g.
 func (g GitSource) Stored(raw []byte) string {
 	var last resolvedCommit
 	if len(raw) == 0 || json.Unmarshal(raw, &last) != nil || last.Repo != g.Repo || last.Ref != g.Ref {
@@ -47,7 +47,7 @@ func (g GitSource) Stored(raw []byte) string {
 	return last.Commit
 }
 
-// Store writes the commit that was found.
+// Store encodes the commit that was found.
 func (g GitSource) Store(commit string) ([]byte, error) {
 	raw, err := json.Marshal(resolvedCommit{Repo: g.Repo, Ref: g.Ref, Commit: commit})
 	if err != nil {
@@ -56,7 +56,7 @@ func (g GitSource) Store(commit string) ([]byte, error) {
 	return raw, nil
 }
 
-// Refresh finds out where a branch is now. It returns "" if g does not follow one.
+// Refresh returns the current commit of a branch. It returns "" if g does not follow one.
 func (s *Store) Refresh(ctx context.Context, g GitSource) (commit string, err error) {
 	if g.None() || g.Fixed() != "" {
 		return "", nil
@@ -64,8 +64,8 @@ func (s *Store) Refresh(ctx context.Context, g GitSource) (commit string, err er
 	return s.git.Resolve(ctx, g.Repo, g.Ref)
 }
 
-// commit is the one to plan with, "" without git. pinned says whether an apply
-// is sure to see the same one; it is not when a branch was followed just now.
+// commit returns the commit to plan with, "" without git. pinned is true if an apply will use the
+// same commit. It is false if a branch was only resolved now.
 func (s *Store) commit(ctx context.Context, g GitSource, stored string) (commit string, pinned bool, err error) {
 	switch {
 	case g.None():

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// Content describes a bundle for people and policies, always in three words: chart and version,
+// Content describes a bundle for users and policies, always in three words: chart and version,
 // path, and the beginning of the digest, such as "web-1.0.0 apps/web ac881d87". The path of the
 // root is ".".
 func (e Element) Content() string {

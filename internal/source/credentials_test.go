@@ -10,8 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// HelmRepoURLRegex limits which charts are fetched with credentials. As in Fleet it is matched
-// from the beginning of the address; other than in Fleet, credentials count everywhere without it.
+// HelmRepoURLRegex limits which charts are fetched with credentials. As in Fleet, it must match at
+// the beginning of the address. Unlike in Fleet, credentials are used for all addresses if it is
+// not set.
 func TestCredentialsWhereTheExpressionMatches(t *testing.T) {
 	t.Parallel()
 

@@ -16,44 +16,43 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Spec says where bundles are kept and how they are made. It contains no
-// credentials.
+// Spec describes where bundles are stored and how they are made. It contains no credentials.
 type Spec struct {
-	// Exactly one of Git, Directory and Files is set. A bundle that is nothing
-	// but a chart has Files that are empty, not nil.
+	// Exactly one of Git, Directory and Files is set. For a bundle that is only a chart, Files is
+	// empty, not nil.
 	Git *PinnedCommit `json:"git,omitempty"`
-	// Directory is a local path, kept as it was written.
+	// Directory is a local path, exactly as in the configuration.
 	Directory string `json:"directory,omitempty"`
 	// Files by slash separated path.
 	Files map[string]string `json:"files,omitzero"`
-	// Path is a folder in it, slash separated; "" is all of it.
+	// Path is a folder in the source, slash separated; "" is the whole source.
 	Path string `json:"path,omitempty"`
 
 	// HelmRepoURLRegex limits credentials to charts whose repository, or address,
 	// begins with a match; "" limits nothing.
 	HelmRepoURLRegex string `json:"helmRepoURLRegex,omitempty"`
 
-	// HelmIgnore says that the .helmignore of a chart counts. Descriptors of former releases
-	// lack it, and make the bundles that they made then.
+	// HelmIgnore is true if the .helmignore of a chart is applied. Descriptors of earlier releases
+	// of the provider do not have it, so that they make the same bundles as then.
 	HelmIgnore bool `json:"helmIgnore,omitempty"`
 
-	// Exactly one of Read and Definition is set. Read makes as many bundles as
-	// there are, Definition makes one of all files.
+	// Exactly one of Read and Definition is set. Read makes all bundles that the files define,
+	// Definition makes one bundle of all files.
 	Read       *bundle.ReadOptions `json:"read,omitempty"`
 	Definition *Definition         `json:"definition,omitempty"`
 }
 
-// PinnedCommit is a commit and the branch or revision it was found by, if any.
+// PinnedCommit is a commit and the branch or revision by which it was found, if any.
 type PinnedCommit struct {
 	Repo     string `json:"repo"`
 	Commit   string `json:"commit"`
 	Branch   string `json:"branch,omitempty"`
 	Revision string `json:"revision,omitempty"`
-	// Submodules says that they are read too.
+	// Submodules is true if submodules are read, too.
 	Submodules bool `json:"submodules,omitempty"`
 }
 
-// at is the same source at another commit.
+// at returns the same source at another commit.
 func (s Spec) at(commit string) Spec {
 	checkout := *s.Git
 	checkout.Commit = commit
@@ -69,24 +68,24 @@ type Definition struct {
 
 func (c PinnedCommit) ref() Ref { return Ref{Branch: c.Branch, Revision: c.Revision} }
 
-// Descriptor is all that another process needs to make one bundle again.
+// Descriptor contains all data that another process needs to make one bundle again.
 type Descriptor struct {
 	Spec
 
 	// Bundle is the name of that bundle among those of the Spec.
 	Bundle string `json:"bundle"`
-	// Charts are what its charts were found to be.
+	// Charts are its charts with the versions that were found.
 	Charts []Pinned `json:"charts,omitempty"`
 }
 
 const (
-	// version is that of the descriptor's format.
+	// version is the version of the descriptor's format.
 	version = 1
-	// compressed is the prefix of a descriptor that is base64 of gzip of JSON. Terraform
-	// forgets that a value is sensitive where it replaces a resource, so values must
-	// not be legible in it at a glance. The first releases wrote small ones as JSON.
+	// compressed is the prefix of a descriptor that is base64 of gzip of JSON. Terraform no longer
+	// marks a value as sensitive where it replaces a resource, so a reader must not be able to read
+	// values in the descriptor directly. The first releases wrote small descriptors as JSON.
 	compressed = "gz:"
-	// maxDescriptor bounds in bytes what a compressed descriptor may unpack to.
+	// maxDescriptor is the limit in bytes for an unpacked descriptor.
 	maxDescriptor = 64 << 20
 )
 
@@ -96,8 +95,8 @@ type encoded struct {
 	Descriptor
 }
 
-// Encode writes the descriptor as an opaque string. Equal descriptors give
-// equal strings as long as they are written by the same release of the provider.
+// Encode writes the descriptor as an opaque string. Equal descriptors have equal strings if the
+// same release of the provider writes them.
 func (d Descriptor) Encode() (string, error) {
 	if err := d.validate(); err != nil {
 		return "", err
@@ -115,8 +114,8 @@ func (d Descriptor) Encode() (string, error) {
 	return compressed + base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// Decode reads what Encode has written. The errors do not show what the
-// descriptor contains: values may be among it.
+// Decode reads the result of Encode. The errors do not show the content of the descriptor, which
+// can include values.
 func Decode(text string) (Descriptor, error) {
 	content := []byte(text)
 	if packed, ok := strings.CutPrefix(text, compressed); ok {
@@ -196,7 +195,7 @@ func count(conditions ...bool) int {
 	return n
 }
 
-// key is equal for equal specs.
+// key returns a key that is equal for equal specs.
 func (s Spec) key() (string, error) {
 	content, err := json.Marshal(s)
 	if err != nil {
@@ -206,7 +205,7 @@ func (s Spec) key() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// where describes the source to a person.
+// where describes the source for an error.
 func (s Spec) where() string {
 	switch {
 	case s.Git != nil:

@@ -47,7 +47,7 @@ func TestDescriptor(t *testing.T) {
 	}
 }
 
-// What stands in somebody's state must be readable for ever.
+// A descriptor in the state of a user must always be readable by later releases.
 func TestDecodeVersion1(t *testing.T) {
 	t.Parallel()
 	const text = `{"v":1,"git":{"repo":"https://example.com/x","commit":"0123","branch":"main"},"definition":{"name":"x","options":{"namespace":"n"}},"bundle":"x"}`

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// DigestMismatchError says that a bundle is no longer what was planned.
+// DigestMismatchError reports that a bundle is no longer the same as planned.
 type DigestMismatchError struct {
 	Bundle string
 	Where  string // For example "directory ./apps".
 	Want   string
-	Got    string // "" when there is no such bundle any more.
+	Got    string // "" if the bundle no longer exists.
 }
 
 func (e *DigestMismatchError) Error() string {
@@ -22,7 +22,7 @@ func (e *DigestMismatchError) Error() string {
 	return fmt.Sprintf("bundle %s in %s has digest %s, and digest %s was planned; the content changed since then, plan again", e.Bundle, e.Where, e.Got, e.Want)
 }
 
-// DirectoryError says that a directory cannot be opened.
+// DirectoryError reports that a directory cannot be opened.
 type DirectoryError struct {
 	Path string // As written.
 	Err  error

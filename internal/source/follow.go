@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// FollowedChart is the newest version that a chart allowed when it was last looked for.
+// FollowedChart is the newest version that a chart allowed when its versions were last looked up.
 type FollowedChart struct {
 	Chart   bundle.Chart `json:"chart"`
 	Version string       `json:"version"`
@@ -25,7 +25,7 @@ type FollowedChart struct {
 // FollowedCharts are the charts whose newer versions are deployed, in the order of their addresses.
 type FollowedCharts []FollowedChart
 
-// DecodeFollowed reads what Encode has written; nothing is no chart.
+// DecodeFollowed reads the result of Encode. Empty input is no charts.
 func DecodeFollowed(raw []byte) (FollowedCharts, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -37,11 +37,12 @@ func DecodeFollowed(raw []byte) (FollowedCharts, error) {
 	return followed, nil
 }
 
-// Encode writes them as JSON.
+// Encode writes the charts as JSON.
 func (f FollowedCharts) Encode() ([]byte, error) { return json.Marshal(f) }
 
-// ChartsToFollow returns the charts of bundles that allow more than one version, each once: those of Helm
-// repositories and OCI registries. Elements whose descriptor is not known yet have none.
+// ChartsToFollow returns the charts of bundles that allow more than one version, each once. These
+// are charts of Helm repositories and OCI registries. Elements whose descriptor is not known yet
+// are left out.
 func ChartsToFollow(bundles map[string]Element) ([]bundle.Chart, error) {
 	found := map[bundle.Chart]bool{}
 	for name, element := range bundles {
@@ -74,8 +75,9 @@ func compareCharts(a, b bundle.Chart) int {
 	return cmp.Or(strings.Compare(a.Repo, b.Repo), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 }
 
-// FollowCharts looks for the newest version that each chart allows. spec limits where credentials are
-// sent. A chart that cannot be looked for stays as it was, and failed says why.
+// FollowCharts finds the newest version that each chart allows. spec limits where credentials are
+// sent. If the versions of a chart cannot be read, its version in before is kept, and failed
+// contains the error.
 func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart, before FollowedCharts) (found FollowedCharts, failed []error) {
 	versions, errs := make([]string, len(charts)), make([]error, len(charts))
 	var group errgroup.Group
@@ -123,7 +125,7 @@ func (f FollowedCharts) of(chart bundle.Chart) string {
 	return f[i].Version
 }
 
-// move makes pins of charts lead to their followed versions if those are newer than the ones they have.
+// move changes pins of charts to their followed versions if those are newer.
 func (f FollowedCharts) move(pins []Pinned) {
 	for i, pinned := range pins {
 		if version := f.of(pinned.Chart); pinned.Folder == "" && isNewer(version, pinned.Pin.Version) {

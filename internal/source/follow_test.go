@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// A plan moves to the version that is followed if that is newer than what was deployed, and only for
-// the chart that it was looked for.
+// A plan uses the followed version if it is newer than the deployed version, and only for the chart
+// that it belongs to.
 func TestFollowedChart(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{})
@@ -82,7 +82,7 @@ func TestFollowedChart(t *testing.T) {
 	}
 }
 
-// Only charts that allow more than one version are looked for, each once.
+// Only charts that allow more than one version are followed, each once.
 func TestChartsToFollow(t *testing.T) {
 	t.Parallel()
 	repo := "https://charts.example.com"

@@ -12,8 +12,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// Only a .helmignore that leaves out a file, and that a Spec wants to count, changes a bundle. A
-// descriptor of a release that knew none makes the bundle of then.
+// A .helmignore changes a bundle only if it leaves out a file and the Spec applies it. A descriptor
+// of a release that did not support .helmignore makes the same bundle as that release.
 func TestHelmIgnore(t *testing.T) {
 	t.Parallel()
 	files := func(ignored string) map[string]string {
@@ -34,7 +34,7 @@ func TestHelmIgnore(t *testing.T) {
 	tests := map[string]struct {
 		ignored string
 		counts  bool
-		want    bool // Whether the bundle is another one.
+		want    bool // Whether the bundle differs.
 	}{
 		"leaves out a folder":                 {"ci/\n", true, true},
 		"leaves out a folder, does not count": {"ci/\n", false, false},

@@ -21,14 +21,15 @@ type ScannedImage struct {
 	image.Tag
 }
 
-// ImageScan is an entry of imageScans as far as it decides which tag is found.
+// ImageScan contains those fields of an entry of imageScans that determine which tag is found.
 type ImageScan struct {
 	TagName string                `json:"tagName"`
 	Image   string                `json:"image"`
 	Policy  fleetyaml.ImagePolicy `json:"policy,omitzero"`
 }
 
-// maxImageScans bounds how many images the files of one repository can make this ask for.
+// maxImageScans is the limit for the number of images in the files of one repository. For each
+// image, requests are sent to a registry.
 const maxImageScans = 100
 
 // ImageError reports an entry of imageScans for which there is no tag.
@@ -43,14 +44,14 @@ func (e *ImageError) Error() string {
 
 func (e *ImageError) Unwrap() error { return e.Err }
 
-// imageRegistries are where images are looked for.
+// imageRegistries are clients of the registries where images are looked up.
 type imageRegistries struct {
 	registry image.Registry
 	public   image.Registry // Without credentials.
 }
 
-// of returns where an image is looked for: with credentials, unless the Spec limits them to other
-// addresses.
+// of returns the client for an image. The client uses credentials, unless the Spec limits them to
+// other addresses.
 func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {
 	address, err := image.Address(name)
 	if err != nil {
@@ -66,7 +67,7 @@ func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {
 	return r.public, nil
 }
 
-// imageScans returns what the bundles of a source ask for, in the order of the bundles.
+// imageScans returns the scans that the bundles of a source define, in the order of the bundles.
 func imageScans(bundles []bundle.Bundle) ([]ImageScan, error) {
 	var scans []ImageScan
 	from := map[string]string{}
@@ -87,8 +88,8 @@ func imageScans(bundles []bundle.Bundle) ([]ImageScan, error) {
 	return scans, nil
 }
 
-// scanImages returns the tags for what a Spec asks for. Those that are known are not looked for, and
-// pinned says that all were.
+// scanImages returns the tags for the scans of a Spec. Tags in known are not looked up again.
+// pinned is true if all tags were known.
 func (s *Store) scanImages(ctx context.Context, spec Spec, known []ScannedImage) (images []ScannedImage, pinned bool, err error) {
 	if spec.Read == nil || !spec.Read.ImageScans {
 		return nil, true, nil
@@ -118,8 +119,8 @@ func (s *Store) scanImages(ctx context.Context, spec Spec, known []ScannedImage)
 	return images, len(missing) == 0, errors.Join(failed...)
 }
 
-// missingFrom returns what was known under other tag names. A folder that is broken may have asked for
-// it, and the lines of others keep their tags.
+// missingFrom returns the known images with tag names that are not in scans. A broken folder may
+// have defined these scans, and lines in other folders keep their tags.
 func missingFrom(scans []ImageScan, known []ScannedImage) []ScannedImage {
 	return slices.DeleteFunc(slices.Clone(known), func(k ScannedImage) bool {
 		return slices.ContainsFunc(scans, func(s ImageScan) bool { return s.TagName == k.Scan.TagName })
@@ -130,7 +131,7 @@ func (s ImageScan) equal(other ImageScan) bool {
 	return s.TagName == other.TagName && s.Image == other.Image && s.Policy.Choice() == other.Policy.Choice()
 }
 
-// DecodeImages reads what EncodeImages has written; nothing is no images.
+// DecodeImages reads the result of EncodeImages. Empty input is no images.
 func DecodeImages(raw []byte) ([]ScannedImage, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -150,8 +151,8 @@ func EncodeImages(images []ScannedImage) ([]byte, error) {
 	return json.Marshal(images)
 }
 
-// RefreshImages looks for the tags again. An image whose tag cannot be looked for stays as it was, and
-// failed says why.
+// RefreshImages looks up the tags again. If the tag of an image cannot be looked up, the old tag is
+// kept, and failed contains the error.
 func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedImage) (found []ScannedImage, failed []error) {
 	found = slices.Clone(images)
 	all := make([]int, len(found))
@@ -161,7 +162,7 @@ func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedIm
 	return found, s.find(ctx, spec, found, all)
 }
 
-// find looks for the tags of some images, and puts them where they belong.
+// find looks up the tags of the images at the indices which, and sets them in images.
 func (s *Store) find(ctx context.Context, spec Spec, images []ScannedImage, which []int) (failed []error) {
 	errs := make([]error, len(images))
 	var group errgroup.Group
@@ -201,7 +202,7 @@ func (r imageRegistries) find(ctx context.Context, spec Spec, scan ImageScan) (i
 
 var errNoImages = errors.New("images cannot be looked for here")
 
-// withImages is the same Spec with the tags for marked lines.
+// withImages returns the same Spec with the tags for marked lines.
 func (s Spec) withImages(images []ScannedImage) Spec {
 	if len(images) == 0 {
 		return s

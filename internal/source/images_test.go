@@ -14,7 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// newImageStore is another process, which reads images of a registry over plain HTTP.
+// newImageStore returns an empty store, as in another process. It reads images of a registry over
+// plain HTTP.
 func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
 	t.Helper()
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
@@ -32,7 +33,7 @@ func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
 	return source.New(source.Config{Charts: fetcher, PublicCharts: fetcher, Images: fetcher, PublicImages: fetcher, Describe: describe})
 }
 
-// scanned is a folder whose two bundles have lines that are marked with the scan of one of them.
+// scanned returns a folder with two bundles. Lines in both are marked with the scan of one of them.
 func scanned(t *testing.T, name string) source.Request {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +75,7 @@ func TestImageScans(t *testing.T) {
 	name := imageOf(server, "acme/web")
 	request, store := scanned(t, name), newImageStore(t, server)
 
-	// A first plan finds the tags. They may move until the apply, so nothing is pinned.
+	// A first plan finds the tags. They can change until the apply, so nothing is pinned.
 	planned, err := store.Plan(t.Context(), request, "")
 	if err != nil {
 		t.Fatal(err)
@@ -91,12 +92,13 @@ func TestImageScans(t *testing.T) {
 	}
 	digest := server.Reference("acme/web", "1.10.0")
 	want := map[string]string{"r-web": "image: " + name + ":1.10.0", "r-job": "image: " + name + ":1.10.0@" + digest, "r-other": "image: old"}
-	// Another process makes the same bundles of the descriptors, without a registry.
+	// Another process makes the same bundles from the descriptors, without a registry.
 	if diff := cmp.Diff(want, contents(t, source.New(source.Config{}), settled.Elements)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 
-	// What the state has is planned, whatever the registry has by now. A refresh finds that.
+	// A plan uses the tag in state even if the registry has a newer one. A refresh finds the newer
+	// one.
 	server.PushImage("acme/web", "1.11.0")
 	request.Prior, request.Known = settled.Elements, settled.Elements
 	store = newImageStore(t, server)
@@ -122,7 +124,7 @@ func TestImageScans(t *testing.T) {
 		t.Error("a bundle without marked lines has changed")
 	}
 
-	// What cannot be looked for stays as it was.
+	// A tag that cannot be looked up is kept.
 	server.DeleteManifest("acme/web", "1.11.0")
 	store = newImageStore(t, server)
 	server.Break("/v2/acme/web/tags/list", charttest.Truncate)
@@ -170,7 +172,7 @@ func TestImageScansThatFail(t *testing.T) {
 			if _, isImage := errors.AsType[*source.ImageError](err); !isImage || !strings.Contains(err.Error(), test.wrong) {
 				t.Errorf("error %v, want %q", err, test.wrong)
 			}
-			// With on_error = "hold", bundles stay as they are.
+			// With on_error = "hold", bundles are not changed.
 			before := source.Element{Digest: "d", Descriptor: "x"}
 			request.Spec.Read.Hold, request.HoldBroken = true, map[string]source.Element{"r-a": before}
 			planned, err := store.Plan(t.Context(), request, "")
@@ -220,7 +222,7 @@ func TestSuspendedImageScan(t *testing.T) {
 	}
 }
 
-// A folder that is broken does not take the tags of its scans from the lines of others.
+// If a folder is broken, lines in other folders keep the tags of its scans.
 func TestImageScansOfABrokenFolder(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})

@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// What a fleet.yaml is warned about, options in HCL are, too.
+// Options in HCL cause the same warnings as a fleet.yaml.
 func TestGenerateNotes(t *testing.T) {
 	t.Parallel()
 	spec := source.Spec{

@@ -14,36 +14,37 @@ import (
 // Describe reads the name and the version of the chart of a bundle.
 type Describe func(b *bundle.Bundle) (chart, version string, err error)
 
-// Element is one bundle as targets get it.
+// Element is one bundle in the form that targets get.
 type Element struct {
 	Digest  string
 	Chart   string
 	Version string
 	Path    string
-	// Descriptor is "" while it cannot be known before the apply.
+	// Descriptor is "" if it is not known before the apply.
 	Descriptor string
 }
 
-// Request is what a resource asks to be made into bundles.
+// Request is a request of a resource to make bundles.
 type Request struct {
-	// Spec is complete but for the commit.
+	// Spec is complete except for the commit.
 	Spec Spec
 	Git  GitSource
-	// Prior are the bundles made before of the same source, and Known those whose
-	// charts are pinned, also when another branch is followed now.
+	// Prior are the bundles that were made from the same source before. Known are the bundles whose
+	// charts are pinned. They are used even if another branch is followed now.
 	Prior, Known map[string]Element
-	// HoldBroken are the bundles made before that stay while any bundle cannot be made.
+	// HoldBroken are the bundles made before that are kept while any bundle cannot be made.
 	HoldBroken map[string]Element
-	// Images are the tags that were found for imageScans when they were last looked for.
+	// Images are the tags that the last search for imageScans found.
 	Images []ScannedImage
-	// Followed are the newest versions of charts that are deployed when they are newer than what was
-	// found before.
+	// Followed are the newest versions of charts. Such a version is deployed if it is newer than
+	// the version that was found before.
 	Followed FollowedCharts
-	// Refresh says that charts are looked for again, whatever was found before.
+	// Refresh is true if the versions of charts are looked up again, and earlier results are not
+	// used.
 	Refresh bool
 }
 
-// specAt is the Spec at a commit.
+// specAt returns the Spec at a commit.
 func (r Request) specAt(commit string) Spec {
 	spec := r.Spec
 	if !r.Git.None() {
@@ -56,7 +57,7 @@ func (r Request) specAt(commit string) Spec {
 	return spec
 }
 
-// pins are the charts that were found before.
+// pins returns the charts that were found before.
 func (r Request) pins(elements map[string]Element) (Pins, error) {
 	pins := Pins{}
 	if r.Refresh {
@@ -76,13 +77,13 @@ func (r Request) pins(elements map[string]Element) (Pins, error) {
 	return pins, nil
 }
 
-// Planned is what bundles were made.
+// Planned is the result of making bundles.
 type Planned struct {
 	Elements map[string]Element
 	Commit   string
-	// Pinned says whether an apply is sure to read the same commit.
+	// Pinned is true if an apply will read the same commit.
 	Pinned bool
-	// Changed says whether any bundle is another than before.
+	// Changed is true if any bundle differs from before.
 	Changed bool
 	// Warnings and Broken are those of a BundleSet.
 	Warnings []fleetyaml.Problem
@@ -91,8 +92,8 @@ type Planned struct {
 	Images []ScannedImage
 }
 
-// Plan makes the bundles. stored is the commit that was found last, "" if none was. What
-// is broken is returned beside an error, too.
+// Plan makes the bundles. stored is the commit that was found last, "" if none was. Planned.Broken
+// is also set if Plan returns an error.
 func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, error) {
 	commit, pinned, err := s.commit(ctx, r.Git, stored)
 	if err != nil {
@@ -109,9 +110,9 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	return planned, err
 }
 
-// Settle makes known what the plan of the bundles left open: everything if open, else the
-// descriptors that planned lacks. What the plan knew stays as it was planned; commit is the
-// planned one, "" if it was left open.
+// Settle completes what the plan of the bundles left unknown: everything if open is true, otherwise
+// the descriptors that are missing in planned. Values that were known in the plan remain as
+// planned. commit is the planned commit, "" if it was unknown.
 func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Element, open bool, commit string) (Planned, error) {
 	commit, _, err := s.commit(ctx, r.Git, commit)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Store) generate(ctx context.Context, r Request, commit string, known ma
 	spec := r.specAt(commit)
 	images, pinned, err := s.scanImages(ctx, spec, r.Images)
 	if _, isImage := errors.AsType[*ImageError](err); isImage && ctx.Err() == nil && spec.holds() {
-		return BundleSet{Broken: []error{err}, Images: r.Images}, nil // Any bundle may have marked lines.
+		return BundleSet{Broken: []error{err}, Images: r.Images}, nil // Each bundle can have lines that are marked for this image.
 	}
 	if err != nil {
 		return BundleSet{}, err
@@ -161,12 +162,12 @@ func (s *Store) generate(ctx context.Context, r Request, commit string, known ma
 	return made, err
 }
 
-// always is for what has been applied: it is what it is.
+// always is for an apply, after which the content does not change.
 func always(Generated) bool { return true }
 
-// hold adds the bundles made before that were not made now, if any bundle is broken: a
-// folder that cannot be read does not say which bundle it is. It reports whether it
-// changed what merge found.
+// hold adds the bundles of HoldBroken that were not made now, if any bundle is broken. It adds all
+// of them, because the name of a bundle is not known if its folder cannot be read. changed is true
+// if the number of elements then differs from that of the prior ones.
 func (r Request) hold(elements map[string]Element, broken []error) (changed bool) {
 	if len(broken) == 0 {
 		return false
@@ -179,10 +180,10 @@ func (r Request) hold(elements map[string]Element, broken []error) (changed bool
 	return len(elements) != len(r.Prior)
 }
 
-// merge makes the map of generated bundles. An element whose digest stays is
-// the prior one, word for word, so that a commit which leaves a bundle alone
-// moves nothing downstream. changed says whether any element is another or
-// missing; lasts whether what was generated is sure to be generated again.
+// merge makes the map of generated bundles. If the digest of an element is the same, the prior
+// element is kept unchanged, so that a commit that does not change a bundle changes nothing that
+// depends on it. changed is true if any element differs or is missing. lasts reports whether a
+// bundle will be the same when it is generated again.
 func (s *Store) merge(generated []Generated, prior map[string]Element, lasts func(Generated) bool) (elements map[string]Element, changed bool, err error) {
 	elements = make(map[string]Element, len(generated))
 	var errs []error
@@ -208,7 +209,7 @@ func (s *Store) merge(generated []Generated, prior map[string]Element, lasts fun
 	return elements, changed || len(elements) != len(prior), errors.Join(errs...)
 }
 
-// settleElements fills in what the plan left open of elements it knew.
+// settleElements sets the elements whose descriptors the plan left unknown.
 func settleElements(planned, made map[string]Element) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(planned)) {
@@ -235,8 +236,8 @@ func (s *Store) Find(ctx context.Context, element Element) (*bundle.Bundle, erro
 	return cached, nil
 }
 
-// Commits returns the commits that bundles came with, by their names. A bundle whose
-// content has not changed keeps the commit that it came with.
+// Commits returns the commits that bundles were made from, by the names of the bundles. A bundle
+// keeps its commit until its content changes.
 func Commits(elements map[string]Element) map[string]string {
 	commits := map[string]string{}
 	for name, element := range elements {
@@ -248,8 +249,8 @@ func Commits(elements map[string]Element) map[string]string {
 	return commits
 }
 
-// Repositories returns the URLs of the git repositories that bundles come from, by their names.
-// Those from elsewhere have none.
+// Repositories returns the URLs of the git repositories of bundles, by the names of the bundles.
+// Bundles from other sources have none.
 func Repositories(elements map[string]Element) map[string]string {
 	repositories := map[string]string{}
 	for name, element := range elements {
@@ -261,12 +262,12 @@ func Repositories(elements map[string]Element) map[string]string {
 	return repositories
 }
 
-// ElementProblem is what is wrong with one bundle of many.
+// ElementProblem is the kind of a problem with one bundle of many.
 type ElementProblem int
 
 // The problems of bundles.
 const (
-	// UnreadableDescriptor: what is known of the bundle cannot be read.
+	// UnreadableDescriptor: the descriptor of the bundle cannot be read.
 	UnreadableDescriptor ElementProblem = iota
 	// UnreadableChart: its chart cannot be read.
 	UnreadableChart
@@ -274,7 +275,7 @@ const (
 	ChangedSincePlan
 )
 
-// ElementError says what is wrong with one bundle.
+// ElementError reports what is wrong with one bundle.
 type ElementError struct {
 	Bundle  string
 	Problem ElementProblem

@@ -13,14 +13,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// planner is another process that reads no charts.
+// planner returns an empty store, as in another process. It reads no charts.
 func planner(t *testing.T) *source.Store {
 	t.Helper()
 	return newStoreWith(t, source.Config{Describe: func(b *bundle.Bundle) (chart, version string, err error) { return b.Name, "0.0.0", nil }})
 }
 
-// A branch that was followed just now may move before the apply; a stored commit and one that
-// the configuration names do not.
+// A branch that was only resolved now may have another commit at the apply. A stored commit, or a
+// commit in the configuration, does not change.
 func TestPlanPinsCommits(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -92,7 +92,7 @@ func TestPlanComparesWithPrior(t *testing.T) {
 	if other.Elements[names[0]] != first.Elements[names[0]] || other.Elements[names[1]] == first.Elements[names[1]] {
 		t.Errorf("only %s changed, got %+v", names[1], other.Elements)
 	}
-	// What the plan left open must be what it was.
+	// Bundles that the plan left unknown must be the same as at the plan.
 	open := maps.Clone(first.Elements)
 	left := open[names[1]]
 	left.Descriptor = ""

@@ -48,9 +48,9 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	return bundle.Result{Bundles: []bundle.Bundle{made}, Warnings: warnings}, nil
 }
 
-// settled is what is left of a definition once it has been through a
-// descriptor: numbers, for example, are float64 then. The bundle must not
-// depend on which way it came.
+// settled returns a definition as it is after encoding and decoding a descriptor: numbers, for
+// example, are float64. So a bundle is the same whether it is made from a configuration or from a
+// descriptor.
 func settled(d fleetyaml.Definition) (fleetyaml.Definition, error) {
 	content, err := json.Marshal(d)
 	if err != nil {
@@ -60,7 +60,7 @@ func settled(d fleetyaml.Definition) (fleetyaml.Definition, error) {
 	return after, json.Unmarshal(content, &after)
 }
 
-// open returns the files of spec; done must be called when they are read.
+// open returns the files of spec. The caller must call done after reading them.
 func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), err error) {
 	nothing := func() {}
 	switch {
@@ -85,14 +85,15 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 
 var errNoGit = errors.New("git repositories cannot be read here")
 
-// fetchError marks that a commit could not be fetched, as against read.
+// fetchError reports that a commit could not be fetched. Other errors are those of reading its
+// files.
 type fetchError struct{ err error }
 
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// openDirectory confines what is read to the directory: symbolic links that
-// lead out of it fail.
+// openDirectory restricts reading to the directory: reading a symbolic link that leads out of it
+// fails.
 func openDirectory(dir string) (fs.FS, func(), error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -113,7 +114,7 @@ func inline(files map[string]string) (fs.FS, error) {
 	return fsys, nil
 }
 
-// enter goes into a folder of files.
+// enter returns the files of a folder.
 func enter(files fs.FS, folder string) (fs.FS, error) {
 	folder = path.Clean(folder) // "" becomes ".".
 	info, err := fs.Stat(files, folder)

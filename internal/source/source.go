@@ -1,6 +1,6 @@
-// Package source makes bundles from where they are kept: a commit of a git
-// repository, a directory or files given inline. What it has made it finds
-// again by digest, and makes again from a descriptor in another process.
+// Package source makes bundles from their sources: a commit of a git repository, a directory or
+// files given inline. A process that has made a bundle finds it again by digest. Another process
+// can make it again from a descriptor.
 package source
 
 import (
@@ -29,20 +29,21 @@ type Ref = struct {
 
 // Git reads repositories.
 type Git interface {
-	// Resolve returns the commit that ref is now.
+	// Resolve returns the current commit of ref.
 	Resolve(ctx context.Context, repo string, ref Ref) (commit string, err error)
-	// Fetch returns the files of a commit; hint is where it came from.
+	// Fetch returns the files of a commit. hint is the branch or revision by which the commit was
+	// found.
 	Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
-	// FetchWithSubmodules returns them with those of submodules in their places.
+	// FetchWithSubmodules is Fetch with the files of submodules in their folders.
 	FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
 }
 
-// Generated is one bundle and the descriptor it can be made from again.
+// Generated is one bundle and a descriptor from which it can be made again.
 type Generated struct {
 	Bundle     *bundle.Bundle
 	Descriptor string
-	// Pinned says that all its charts were found as they had been found before. A
-	// chart that was looked for just now may be another one the next time.
+	// Pinned is true if all its charts are the versions that an earlier reading found. A chart that
+	// was only found now may have another version the next time.
 	Pinned bool
 }
 
@@ -60,15 +61,15 @@ type Store struct {
 	bundles map[string]*bundle.Bundle // By digest.
 }
 
-// Config is what a Store works with. What is nil is not needed by the Specs that it is given.
+// Config contains the dependencies of a Store. A field can be nil if no Spec needs it.
 type Config struct {
 	Git Git
-	// Charts and Images look with credentials, PublicCharts and PublicImages without.
+	// Charts and Images use credentials, PublicCharts and PublicImages do not.
 	Charts, PublicCharts Charts
 	Images, PublicImages image.Registry
-	// Keys decrypt what sops has encrypted.
+	// Keys decrypt files that sops has encrypted.
 	Keys *sops.Decrypter
-	// IgnoreRules are those of the .helmignore of a chart, where a Spec wants it.
+	// IgnoreRules reads the .helmignore of a chart, if a Spec requires that.
 	IgnoreRules bundle.IgnoreRules
 	// Describe is needed by Plan and Settle.
 	Describe Describe
@@ -82,21 +83,21 @@ func New(c Config) *Store {
 	}
 }
 
-// BundleSet is what a Spec makes.
+// BundleSet is the result of making the bundles of a Spec.
 type BundleSet struct {
 	// Bundles are in the order of bundle.Read.
 	Bundles []Generated
-	// Warnings are what is worth knowing about the files they were made from.
+	// Warnings are problems in the files that the bundles were made from.
 	Warnings []fleetyaml.Problem
-	// Broken says, with bundle.ReadOptions.Hold, why bundles cannot be made.
+	// Broken are the reasons why bundles cannot be made. It is only set with
+	// bundle.ReadOptions.Hold.
 	Broken []error
-	// Images are the tags of imageScans that lines of the files got.
+	// Images are the tags of imageScans that were written to lines of the files.
 	Images []ScannedImage
 }
 
-// Generate makes all bundles of a Spec. Of a git repository it reads the commit of the
-// Spec and no other. Charts kept elsewhere are those that pins name; what they do not
-// name is looked for.
+// Generate makes all bundles of a Spec. It reads only the commit of the Spec from a git repository.
+// Charts that are stored elsewhere have the versions in pins. For other charts it finds a version.
 func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (BundleSet, error) {
 	if err := spec.validate(); err != nil {
 		return BundleSet{}, err
@@ -122,14 +123,14 @@ func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (BundleSet, 
 	return generation, nil
 }
 
-// holds reports whether a bundle that cannot be made leaves the others alone.
+// holds reports whether the other bundles are made if one cannot be made.
 func (s Spec) holds() bool { return s.Read != nil && s.Read.Hold }
 
 // chartsAtOnce is how many bundles fetch charts at the same time.
 const chartsAtOnce = 8
 
-// completeAll fetches charts for many bundles, and returns those that are complete and
-// why others are not.
+// completeAll fetches charts for many bundles. It returns the complete bundles and the errors of
+// the others.
 func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) (complete []whole, failed []error) {
 	made := make([]whole, len(bundles))
 	errs := make([]error, len(bundles))
@@ -164,12 +165,12 @@ func (s *Store) Cached(digest string) (*bundle.Bundle, bool) {
 	return b, ok
 }
 
-// Bundle returns the bundle with this digest: from memory, else made from its
-// descriptor. When the commit of the descriptor can no longer be fetched, what
-// its branch contains now serves if the digest agrees.
+// Bundle returns the bundle with this digest, from memory or made from its descriptor. If the
+// commit of the descriptor can no longer be fetched, Bundle uses the current commit of its branch,
+// provided that the digest is the same.
 //
-// Errors: *DigestMismatchError when the descriptor leads to something else by
-// now, *DirectoryError, those of Git.
+// Errors: *DigestMismatchError if the content of the source has changed, *DirectoryError, those of
+// Git.
 func (s *Store) Bundle(ctx context.Context, descriptor, digest string) (*bundle.Bundle, error) {
 	if b, ok := s.Cached(digest); ok {
 		return b, nil
@@ -194,7 +195,7 @@ func (s *Store) Bundle(ctx context.Context, descriptor, digest string) (*bundle.
 	return b, nil
 }
 
-// again makes the bundle that d describes; its digest must be this one.
+// again makes the bundle that d describes. It fails if the bundle has another digest.
 func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle.Bundle, error) {
 	result, err := s.make(ctx, d.Spec)
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle
 	return made.bundle, nil
 }
 
-// make reads spec once for all who ask. Charts kept elsewhere are not fetched.
+// make reads spec once for all callers. It does not fetch charts that are stored elsewhere.
 func (s *Store) make(ctx context.Context, spec Spec) (bundle.Result, error) {
 	key, err := spec.key()
 	if err != nil {

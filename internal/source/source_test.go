@@ -23,7 +23,7 @@ import (
 
 var _ source.Git = (*git.Client)(nil)
 
-// apps are two bundles.
+// apps returns two bundles.
 func apps(replicas int) map[string]string {
 	return map[string]string{
 		"apps/web/fleet.yaml":      "defaultNamespace: web\n",
@@ -37,7 +37,7 @@ func readApps() *bundle.ReadOptions {
 	return &bundle.ReadOptions{RepoName: "fleet", Paths: []string{"apps/*"}, Strict: true}
 }
 
-// newStore is another process: nothing is in its memory.
+// newStore returns an empty store, as in another process.
 func newStore(t *testing.T) *source.Store {
 	t.Helper()
 	return newStoreWith(t, source.Config{})
@@ -103,8 +103,8 @@ func digests(generated map[string]source.Generated) map[string]string {
 	return list
 }
 
-// The same content must have the same digest wherever it is kept, and a store
-// that knows nothing must make the same bundle from a descriptor alone.
+// The same content must have the same digest in all kinds of sources. An empty store must make the
+// same bundle from only a descriptor.
 func TestSameContentSameDigest(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -238,8 +238,8 @@ func TestDigestMismatch(t *testing.T) {
 	}
 }
 
-// A commit that was overwritten is gone for good. What the branch holds now
-// serves only if it is the same.
+// A commit that was overwritten no longer exists. The current content of the branch is used only if
+// it is the same.
 func TestOverwrittenCommit(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -324,7 +324,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A submodule is an empty folder unless it is asked for.
+// A submodule is an empty folder unless submodules are requested.
 func TestGenerateWithSubmodules(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -351,14 +351,14 @@ func TestGenerateWithSubmodules(t *testing.T) {
 	}
 }
 
-// panics is a source of files that breaks off.
+// panics is a source of files that panics.
 type panics struct{ source.Git }
 
 func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) {
 	panic("broken")
 }
 
-// A reading is shared by all who want it, and its panic is their error.
+// All callers that wait for the same reading share it, and get its panic as an error.
 func TestReadingThatPanics(t *testing.T) {
 	t.Parallel()
 	spec := source.Spec{Git: &source.PinnedCommit{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}

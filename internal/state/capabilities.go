@@ -12,21 +12,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// ClusterCapabilities are those of clusters by name, nil if no deployment can depend on them.
-// Read finds them; planning and applying render charts with them, so that both give the same,
-// whatever becomes of a cluster in between.
+// ClusterCapabilities are the capabilities of clusters by name, nil if no deployment can depend on
+// them. Read stores them, and planning and applying render charts with the stored ones. Both render
+// the same, even if a cluster changes in between.
 type ClusterCapabilities map[string]target.Capabilities
 
-// PackedCapabilities are ClusterCapabilities, compressed: those of one cluster take some ten
-// thousand bytes. They are unpacked only where they are needed.
+// PackedCapabilities are ClusterCapabilities, compressed: the capabilities of one cluster take
+// about ten thousand bytes. They are unpacked only where they are needed.
 type PackedCapabilities []byte
 
 // storedCapabilities keep each different set once: most clusters of a fleet are alike.
 type storedCapabilities struct {
 	Sets []storedSet `json:"sets,omitempty"`
-	// Clusters are places in Sets by name.
+	// Clusters are indexes into Sets, by the name of the cluster.
 	Clusters map[string]int `json:"clusters,omitempty"`
-	// Asked reports that a deployment can depend on capabilities.
+	// Asked is true if a deployment can depend on capabilities.
 	Asked bool `json:"asked"`
 }
 
@@ -72,8 +72,8 @@ func (p PackedCapabilities) decompressed() (storedCapabilities, error) {
 	return stored, json.NewDecoder(reader).Decode(&stored)
 }
 
-// Repack returns now, packed. If it is what was unpacked from p, this is p: another version of
-// the compression is no change.
+// Repack returns now, packed. If now equals what was unpacked from p, it returns p: other bytes
+// from another version of the compression are no change.
 func (p PackedCapabilities) Repack(unpacked, now ClusterCapabilities) (PackedCapabilities, error) {
 	if (unpacked == nil) == (now == nil) && maps.EqualFunc(unpacked, now, target.Capabilities.Equal) {
 		return p, nil
@@ -113,7 +113,7 @@ func (c ClusterCapabilities) pack() (PackedCapabilities, error) {
 
 func storedSetOf(c target.Capabilities) storedSet {
 	stored := storedSet{Version: c.Version, Major: c.Major, Minor: c.Minor, APIs: map[string][]string{}}
-	for _, api := range c.APIs { // Sorted: "apps/v1" comes before "apps/v1/Deployment".
+	for _, api := range c.APIs { // Sorted: "apps/v1" precedes "apps/v1/Deployment".
 		if cut := strings.LastIndex(api, "/"); cut > 0 {
 			if kinds, isKind := stored.APIs[api[:cut]]; isKind {
 				stored.APIs[api[:cut]] = append(kinds, api[cut+1:])
@@ -137,7 +137,7 @@ func (s storedSet) capabilities() target.Capabilities {
 	return c
 }
 
-// Pin sets what the charts of deployments are rendered with.
+// Pin sets the capabilities that the charts of deployments are rendered with.
 func (c ClusterCapabilities) Pin(deployments []target.Deployment) {
 	for i, d := range deployments {
 		if known, ok := c[d.Cluster]; ok && !isFixed(d) {
@@ -149,8 +149,9 @@ func (c ClusterCapabilities) Pin(deployments []target.Deployment) {
 // isFixed reports whether the configuration sets the capabilities of a deployment.
 func isFixed(d target.Deployment) bool { return d.Capabilities != nil && d.Capabilities.Fixed }
 
-// Merge returns the capabilities after clusters were asked. One that did not answer keeps its
-// capabilities, unless it cannot be asked: it may be another cluster then, or be gone.
+// Merge returns the capabilities after clusters were queried. A cluster that did not respond keeps
+// its capabilities. One that cannot be queried loses them: it may be another cluster by then, or
+// may no longer exist.
 func (c ClusterCapabilities) Merge(found map[string]target.Capabilities, canBeAsked func(cluster string) bool) ClusterCapabilities {
 	merged := ClusterCapabilities{}
 	for cluster, before := range c {

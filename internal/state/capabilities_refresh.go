@@ -10,24 +10,24 @@ import (
 )
 
 // capabilitiesTimeout is how long a refresh or an apply waits for clusters to return their
-// capabilities. What is known already is as good.
+// capabilities. After it, the stored capabilities are used.
 const capabilitiesTimeout = 5 * time.Second
 
 // CapabilityReader reads the capabilities of clusters.
 type CapabilityReader struct {
-	// Clusters are all clusters of the provider, not only those that a target has: a label
-	// makes another one join it, and its plan is to be as precise.
+	// Clusters are all clusters of the provider, not only those of a target. A changed label can
+	// add another cluster to the target, and the plan for it must be as precise.
 	Clusters   []string
 	CanBeAsked func(cluster string) bool
-	// Read returns the capabilities of clusters. One that does not answer is missing.
+	// Read returns the capabilities of clusters. A cluster that does not respond is missing.
 	Read func(ctx context.Context, clusters []string) map[string]target.Capabilities
 	// DependsOnCluster reports whether a deployment can depend on capabilities.
 	DependsOnCluster func(target.Deployment) (bool, error)
 }
 
-// Start reads the capabilities of all clusters and returns at once. What it returns waits for
-// them. A cluster that does not answer keeps what is known of it. Nothing is read if nothing is
-// known, as no deployment depends on it then.
+// Start starts to read the capabilities of all clusters and returns at once. The returned function
+// waits for the result. A cluster that does not respond keeps its known capabilities. If known is
+// nil, no deployment depends on capabilities, and nothing is read.
 func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) (wait func() ClusterCapabilities) {
 	if known == nil {
 		return func() ClusterCapabilities { return nil }
@@ -47,17 +47,18 @@ func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) 
 	return func() ClusterCapabilities { return <-answers }
 }
 
-// read returns the capabilities of clusters. One that does not answer keeps what is known of
-// it, and one whose connection is not known yet may be another one.
+// read returns the capabilities of clusters. A cluster that does not respond keeps its known
+// capabilities. One whose connection is not known yet loses them, as it may be another cluster.
 func (r CapabilityReader) read(ctx context.Context, known ClusterCapabilities, clusters []string) ClusterCapabilities {
 	ctx, cancel := context.WithTimeout(ctx, capabilitiesTimeout)
 	defer cancel()
 	return known.Merge(r.Read(ctx, clusters), r.CanBeAsked)
 }
 
-// PinCreate sets what the charts of deployments are rendered with in the plan of a create. Nothing
-// is known before, so the clusters are read, each once and only if a chart can depend on it. The
-// plan is repeated before its apply, with what the clusters serve then.
+// PinCreate sets the capabilities that the charts of deployments are rendered with in the plan of a
+// create. None are stored before a create, so PinCreate reads each cluster once, and only if a
+// chart can depend on its capabilities. Terraform plans a create again before the apply, with the
+// capabilities that the clusters have then.
 func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deployment) {
 	var (
 		depending []int

@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A cluster that does not respond keeps what is known of it, one whose connection is
-// not known yet may be another one, and one that is removed is forgotten.
+// A cluster that does not respond keeps its known capabilities. A cluster whose connection is not
+// known yet may be another one and loses them. A removed cluster loses them too.
 func TestCapabilitiesOfClustersThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	old, recent := target.Capabilities{Version: "v1.30.1"}, target.Capabilities{Version: "v1.31.0"}
@@ -42,7 +42,7 @@ func TestCapabilitiesOfClustersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// Only clusters that were written to are asked, and only if a deployment depends on them.
+// Only clusters that were written to are queried, and only if a deployment depends on them.
 func TestCapabilitiesAfterWrite(t *testing.T) {
 	t.Parallel()
 	recent := target.Capabilities{Version: "v1.31.0"}
@@ -78,8 +78,8 @@ func TestCapabilitiesAfterWrite(t *testing.T) {
 	}
 }
 
-// The plan of a create reads the clusters of the deployments that depend on it, each once, and
-// what it finds can still grow.
+// The plan of a create reads each cluster once if one of its deployments depends on capabilities.
+// The capabilities that it reads can still grow.
 func TestCapabilitiesOfACreate(t *testing.T) {
 	t.Parallel()
 	served := target.Capabilities{Version: "v1.31.0", APIs: []string{"v1"}}

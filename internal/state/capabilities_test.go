@@ -45,7 +45,7 @@ func TestCapabilitiesSurvivePrivateState(t *testing.T) {
 	}
 }
 
-// Other bytes of the compression are no change.
+// Other bytes from the compression are no change.
 func TestRepackKeepsWhatWasPackedOtherwise(t *testing.T) {
 	t.Parallel()
 	earlier := load(t, recorded(t, "all.json")).Capabilities

@@ -10,8 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
-// MergeUIDs returns the identities of clusters after a refresh, and the clusters, sorted, that
-// have another identity than before. One that did not answer keeps its identity.
+// MergeUIDs returns the identities of clusters after a refresh. It also returns the clusters,
+// sorted, that have another identity than before. A cluster that did not respond keeps its
+// identity.
 func MergeUIDs(known, found map[string]string) (merged map[string]string, replaced []string) {
 	merged = map[string]string{}
 	maps.Copy(merged, known)
@@ -28,9 +29,8 @@ func MergeUIDs(known, found map[string]string) (merged map[string]string, replac
 	return merged, replaced
 }
 
-// ExpectedUIDs are the identities that clusters must have when they are written: as the
-// provider's configuration names them, as the last refresh found them, or as the records have
-// them.
+// ExpectedUIDs are the identities that clusters must have when they are written. They are taken
+// from the provider's configuration, else from the last refresh, else from the records.
 func ExpectedUIDs(records map[deploy.Key]deploy.Record, found, configured map[string]string) map[string]string {
 	expected := map[string]string{}
 	for key, record := range records {
@@ -57,9 +57,9 @@ const (
 	EntryKnown
 )
 
-// MergeConnections returns how the clusters of records are reached, given what the provider's
-// configuration has of each. A cluster whose entry is removed keeps its connection. One whose
-// connection is not known yet, or needs more than may be kept, has none.
+// MergeConnections returns how the clusters of records are reached. entry returns what the
+// provider's configuration has of a cluster. A cluster whose entry is removed keeps its connection.
+// A cluster has none if its connection is not known yet, or needs more than may be stored.
 func MergeConnections(known map[string]kube.Stored, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, kube.Connection)) map[string]kube.Stored {
 	merged := map[string]kube.Stored{}
 	done := map[string]bool{}
@@ -84,8 +84,8 @@ func MergeConnections(known map[string]kube.Stored, records map[deploy.Key]deplo
 	return merged
 }
 
-// decodeEarlierConnections reads the connections of an earlier version, which kept all fields.
-// A connection that needs more than may be kept is dropped.
+// decodeEarlierConnections reads the connections of an earlier version, which stored all fields. A
+// connection that needs more than may be stored is dropped.
 func (p *Private) decodeEarlierConnections(raw []byte) error {
 	p.Connections = nil
 	var stored map[string]kube.Stored
@@ -102,7 +102,7 @@ func (p *Private) decodeEarlierConnections(raw []byte) error {
 			delete(stored, cluster)
 			continue
 		}
-		if stored[cluster].ExecCommand == "" { // Else it is a kube.Stored already, which names the command beside.
+		if stored[cluster].ExecCommand == "" { // Else it is a kube.Stored already, which has the name of the command as a field.
 			stored[cluster] = allowed
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// DriftState is what a refresh needs to judge live objects, as it is given no bundles: the
-// rules of each deployment, and the counts of its objects. Planning takes from there whether
-// drift has to be corrected. It has only deployments of which there is something to say: an
-// ordinary one, with all objects ready and no rules, takes no room.
+// DriftState is what a refresh needs to judge live objects, because Terraform passes it no bundles:
+// the rules of each deployment and the counts of its objects. Planning reads from it whether drift
+// has to be corrected. A deployment without rules whose objects are all ready has no entry, to save
+// space.
 type DriftState struct {
-	// Rules are the different ones; many deployments share them.
+	// Rules are the distinct rules; many deployments share them.
 	Rules []release.Rules `json:"rules,omitempty"`
 	// Usual is how many objects a deployment of each bundle has, where the state does
 	// not show them.
@@ -23,13 +23,14 @@ type DriftState struct {
 	Deployments map[string]DeploymentDrift `json:"deployments,omitempty"`
 }
 
-// DeploymentDrift is kept of one deployment.
+// DeploymentDrift is what DriftState stores of one deployment.
 type DeploymentDrift struct {
-	// Rules is the place of its rules in the list, from 1; 0 is none.
+	// Rules is the place of the deployment's rules in DriftState.Rules, from 1; 0 is none.
 	Rules int `json:"rules,omitempty"`
-	// Counts are set unless every object of an ordinary deployment is ready.
+	// Counts are set unless the deployment has the usual number of objects and all of them are
+	// ready.
 	Counts *status.Counts `json:"counts,omitempty"`
-	// Stored is what an earlier version kept here. It stands in Record now.
+	// Stored is what an earlier version kept here. It is in Record now.
 	Stored map[string]string `json:"stored,omitempty"`
 }
 
@@ -43,8 +44,7 @@ func (s DriftState) HasStored() bool {
 	return false
 }
 
-// DriftStateOf keeps what there is to say of records, given whether the state shows their
-// objects.
+// DriftStateOf returns the drift state of records. shown is true if the state shows their objects.
 func DriftStateOf(records map[deploy.Key]deploy.Record, shown bool) DriftState {
 	var kept DriftState
 	keys := make([]deploy.Key, 0, len(records))
@@ -84,7 +84,7 @@ func DriftStateOf(records map[deploy.Key]deploy.Record, shown bool) DriftState {
 	return kept
 }
 
-// usual is how many objects the deployments of each bundle have, going by the first one
+// usual is how many objects the deployments of each bundle have. It takes the first deployment
 // whose objects are all ready.
 func usual(keys []deploy.Key, records map[deploy.Key]deploy.Record) map[string]int {
 	found := map[string]int{}
@@ -105,7 +105,7 @@ func (s DriftState) ordinary(bundle string, record deploy.Record) status.Counts 
 	return status.Counts{Ready: len(record.Objects)}
 }
 
-// On adds to the record of a deployment what is kept of it, by the key of the deployment.
+// On adds the stored drift state of a deployment to its record. key is the deployment's key.
 func (s DriftState) On(key string, record deploy.Record) deploy.Record {
 	kept := s.Deployments[key]
 	_, bundle, _ := strings.Cut(key, "/")

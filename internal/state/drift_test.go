@@ -37,7 +37,7 @@ func TestDriftStateIsKept(t *testing.T) {
 	}
 }
 
-// A state that shows no objects knows how many there are from private state alone.
+// If a state shows no objects, their number is read from private state alone.
 func TestDriftStateWithoutObjectsInState(t *testing.T) {
 	t.Parallel()
 	ready := deploy.Record{Objects: map[string]string{"ConfigMap/a": "1"}, Counts: status.Counts{Ready: 1}}

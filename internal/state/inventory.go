@@ -23,7 +23,8 @@ type Moves struct {
 	Unwanted []deploy.Key
 }
 
-// MovesOf returns what moves when a Fleet delivers, or does no longer. The keys are sorted.
+// MovesOf returns the deployments that move because a Fleet starts or stops delivering. The keys
+// are sorted.
 func MovesOf(records map[deploy.Key]deploy.Record, wanted []target.Deployment, byEngine bool) Moves {
 	isWanted := map[deploy.Key]bool{}
 	for _, d := range wanted {
@@ -43,8 +44,8 @@ func MovesOf(records map[deploy.Key]deploy.Record, wanted []target.Deployment, b
 }
 
 // ForDelivery returns private state without the identities of clusters that have deployments of the
-// other way of delivery. A Fleet identifies a cluster by its Cluster object, and without one it is
-// identified by its namespace kube-system.
+// other way of delivery. A Fleet identifies a cluster by its Cluster object. Without a Fleet, a
+// cluster is identified by its namespace kube-system.
 func (p Private) ForDelivery(records map[deploy.Key]deploy.Record, byEngine bool) Private {
 	moves := MovesOf(records, nil, byEngine)
 	p.ClusterUIDs = maps.Clone(p.ClusterUIDs)

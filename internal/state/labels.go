@@ -6,27 +6,27 @@ type Optional[T comparable] struct {
 	IsMissing, Unknown bool
 }
 
-// ReleaseLabels is what of a target stands on the records of its releases, and in its state beside
-// them.
+// ReleaseLabels are the values of a target that are in the records of its releases. They also have
+// the values of its state that decide whether objects are shown.
 type ReleaseLabels struct {
-	// Name and AdoptionKey stand on the records.
+	// Name and AdoptionKey are in the records.
 	Name, AdoptionKey Optional[string]
-	// PlanObjects says whether the state is to show objects, and ShowsObjects whether it does.
+	// PlanObjects is whether the state is to show objects, and ShowsObjects whether it does.
 	PlanObjects  Optional[bool]
 	ShowsObjects bool
-	// Exists says that there is a state.
+	// Exists is true if there is a state.
 	Exists bool
 }
 
-// Changes reports whether every release has to be observed again, although nothing is deployed:
-// the target has another name or adoption key than before, or its objects are to be shown and
-// were not before.
+// Changes reports whether every release has to be observed again, although nothing is deployed.
+// This is the case if the target's name or adoption key changed. It is also the case if its objects
+// are to be shown and were not before.
 func (m ReleaseLabels) Changes(before ReleaseLabels) bool {
 	return m.Name != before.Name || m.AdoptionKey != before.AdoptionKey ||
 		(!before.ShowsObjects && (m.PlanObjects.Value || m.PlanObjects.Unknown))
 }
 
-// MayChange reports whether it is not known yet if every release has to be observed again.
+// MayChange reports whether a plan cannot decide yet if every release has to be observed again.
 func (m ReleaseLabels) MayChange(before ReleaseLabels) bool {
 	if !before.Exists || m.Name != before.Name {
 		return false

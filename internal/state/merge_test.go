@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Bundles that are still there although nobody wants them any more keep their order, and the
-// order is stored when it changed.
+// Bundles that still exist although no one wants them any more keep their order. The order is
+// stored when it changed.
 func TestMergeNeeds(t *testing.T) {
 	t.Parallel()
 	there := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "left"}: {}, {Cluster: "a", Bundle: "web"}: {}}
@@ -115,7 +115,7 @@ func TestMergeConnections(t *testing.T) {
 		"not known yet":               {known: map[string]kube.Stored{"a": before}, of: configured{entry: state.EntryUnknown}},
 		"with a token":                {known: map[string]kube.Stored{"a": before}, of: configured{state.EntryKnown, kube.Connection{Host: "https://now", Token: "t"}}},
 		"without a deployment on it":  {known: map[string]kube.Stored{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]kube.Stored{"a": {Host: "https://now"}}},
-		"a user in the address of it": {of: configured{state.EntryKnown, kube.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no password of anybody
+		"a user in the address of it": {of: configured{state.EntryKnown, kube.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no real password
 	}
 	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "x"}: {}, {Cluster: "a", Bundle: "y"}: {}}
 	for name, test := range tests {
@@ -150,7 +150,7 @@ func TestMergeOrphans(t *testing.T) {
 	}
 }
 
-// reading is a deployment on cluster a with values from the named ConfigMaps.
+// reading returns a deployment on a cluster with values from the named ConfigMaps.
 func reading(cluster string, names ...string) target.Deployment {
 	options := fleetyaml.Options{Helm: &fleetyaml.Helm{}}
 	for _, name := range names {

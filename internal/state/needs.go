@@ -6,8 +6,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// MergeNeeds returns the order of all bundles that are wanted or still deployed, given what
-// the wanted bundles are deployed after.
+// MergeNeeds returns the order of all bundles that are wanted or still deployed. wanted are the
+// bundles that each wanted bundle is deployed after.
 func MergeNeeds(known, wanted map[string][]string, records map[deploy.Key]deploy.Record) map[string][]string {
 	merged := map[string][]string{}
 	maps.Copy(merged, wanted)

@@ -1,6 +1,6 @@
-// Package state says what a target keeps in Terraform's state and private state, as plain
-// values: how it is encoded, what earlier versions of the provider kept, and what of it
-// outlives a refresh or an apply.
+// Package state defines what a target stores in Terraform's state and private state, as plain
+// values. It encodes them, reads what earlier versions of the provider stored, and decides what is
+// kept after a refresh or an apply.
 package state
 
 import (
@@ -16,46 +16,46 @@ import (
 // Key is the key of the one entry that a target has in private state.
 const Key = "state"
 
-// currentVersion is the version of the format. It grows when an earlier provider would read
+// currentVersion is the version of the format. It is increased when an earlier provider would read
 // the entry wrongly.
 const currentVersion = 1
 
-// Private is what a target keeps in private state. Private state is in no plan, and the
-// Delete of a tainted target is not given it: what a removal needs stands in Record.
+// Private is what a target stores in private state. Private state is in no plan, and Terraform does
+// not pass it to the Delete of a tainted target. What a removal needs is therefore in Record.
 //
 //nolint:recvcheck // only the decoder changes one
 type Private struct {
 	Version int `json:"version"`
-	// ObjectVersions are the versions of the objects on clusters that values come from.
+	// ObjectVersions are the versions of the objects on clusters that values are read from.
 	ObjectVersions ObjectVersions `json:"objects,omitempty"`
 	// ClusterUIDs are the identities of clusters when they were last observed.
 	ClusterUIDs map[string]string `json:"uids,omitempty"`
-	// Connections are how clusters with deployments are reached. A cluster whose entry is
-	// removed from the provider can be cleaned up in the same apply.
+	// Connections are how clusters with deployments are reached. With them, an apply that removes a
+	// cluster's entry from the provider can also clean up that cluster.
 	Connections  map[string]kube.Stored `json:"connections,omitempty"`
 	Capabilities PackedCapabilities     `json:"capabilities,omitempty"`
 	// Needs are the bundles that each bundle was deployed after. Bundles that are in no
-	// configuration any more are removed in reverse.
+	// configuration any more are removed in the reverse order.
 	Needs      map[string][]string `json:"needs,omitempty"`
 	DriftState DriftState          `json:"drift,omitzero"`
-	// Inventory is what a Fleet knew of its clusters at the last refresh, nil without an engine.
+	// Inventory is the Fleet's inventory of clusters at the last refresh, nil without an engine.
 	Inventory *Inventory `json:"inventory,omitempty"`
-	// Orphans are releases of the target that its state does not know, as after an apply that
-	// was killed. A refresh finds them. Only a plan knows which of them are wanted.
+	// Orphans are releases of the target that its state does not have, for example after an apply
+	// that was killed. A refresh finds them. Only a plan can decide which of them are wanted.
 	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
 	Replacement ReplacementMarker `json:"replacement,omitzero"`
-	// Decided is the time for which change windows decide, zero without windows.
+	// Decided is the time that change windows are evaluated for, zero without windows.
 	Decided time.Time `json:"decided,omitzero"`
 
-	// Earlier reports that an earlier version of the provider stored something of this. It is
-	// stored anew even if nothing changed: what is not kept any more leaves private state so.
+	// Earlier is true if an earlier version of the provider stored some of this. The current
+	// version stores it again even if nothing changed, to drop what is not kept any more.
 	Earlier bool `json:"-"`
 }
 
-// DamagedError reports private state that cannot be read. It has nothing of the content,
-// which can hold addresses and names.
+// DamagedError reports private state that cannot be read. It contains nothing of the content, which
+// can have addresses and names.
 type DamagedError struct {
-	// Part is the part that cannot be read, "" if nothing can.
+	// Part is the part that cannot be read, "" if no part can be read.
 	Part string
 }
 
@@ -75,16 +75,16 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("a newer version of the provider wrote the private state: it has version %d of the format, and this provider reads up to %d", e.Version, currentVersion)
 }
 
-// Load reads private state, given what stands under a key, nil if nothing does. The error is
-// a DamagedError or a NewerError.
+// Load reads private state. get returns the entry under a key, nil if there is none. The error is a
+// DamagedError or a NewerError.
 //
-// Entries under the keys of earlier versions win over the same part of the current entry.
-// Changes removes them, so an earlier version wrote them later: a provider that was downgraded
-// and upgraded again.
+// Entries under the keys of earlier versions win over the same part of the current entry. Changes
+// removes these keys, so an earlier version wrote them later: the provider was downgraded and
+// upgraded again.
 //
-// A newer version of the format is an error, as Terraform's own is for a newer schema of a
-// resource. To go on without the content would forget the order of removals and the
-// identities of clusters, and would overwrite what the newer provider still needs.
+// A newer version of the format is an error, as Terraform itself rejects a newer schema of a
+// resource. Without the content, the provider would lose the order of removals and the identities
+// of clusters. It would also overwrite what the newer provider still needs.
 func Load(get func(key string) []byte) (Private, error) {
 	var private Private
 	if raw := get(Key); len(raw) > 0 {
@@ -125,7 +125,7 @@ func Load(get func(key string) []byte) (Private, error) {
 // part is a part of Private.
 type part struct {
 	name string
-	// earlierKey is the key under which earlier versions of the provider had the part alone.
+	// earlierKey is the key under which earlier versions of the provider stored this part alone.
 	earlierKey string
 	// decode replaces the part, and decodeEarlier replaces it by what an earlier version stored.
 	decode, decodeEarlier func(raw []byte) error
@@ -170,8 +170,8 @@ func (p Private) encode() ([]byte, error) {
 	return raw, nil
 }
 
-// Changes returns what has to be stored under which key for private state to be as after,
-// given that p was loaded. Nil removes a key. There are none if nothing changed.
+// Changes returns the entries to store, by key, that turn the loaded private state p into after. A
+// nil entry removes its key. There are no changes if nothing changed.
 func (p Private) Changes(after Private) (map[string][]byte, error) {
 	was, err := p.encode()
 	if err != nil {
@@ -185,9 +185,9 @@ func (p Private) Changes(after Private) (map[string][]byte, error) {
 		return nil, nil
 	}
 	changes := map[string][]byte{Key: is}
-	// Removed, not kept: they would double private state, and old connections hold more than
-	// may be kept. An earlier provider finds nothing then and learns it anew, as after an
-	// import.
+	// The earlier keys are removed: they would double private state, and old connections contain
+	// more than may be stored. An earlier provider then finds nothing and reads it from the
+	// clusters again, as after an import.
 	for _, part := range p.parts() {
 		changes[part.earlierKey] = nil
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// entries are private state by key.
+// entries are the entries of private state by key.
 type entries map[string][]byte
 
 func (e entries) get(key string) []byte { return e[key] }
@@ -71,7 +71,8 @@ func packed(t *testing.T, capabilities state.ClusterCapabilities) state.PackedCa
 	return made
 }
 
-// whole has something in each part. It is what testdata/earlier/all.json was recorded of.
+// whole returns private state with a value in each part. testdata/earlier/all.json was recorded
+// from it.
 func whole(t *testing.T) state.Private {
 	t.Helper()
 	return state.Private{
@@ -150,7 +151,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// recorded are entries as an earlier version stored them, each under a key of its own.
+// recorded returns entries as an earlier version stored them, each under its own key.
 func recorded(t *testing.T, name string) entries {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "earlier", name))
@@ -191,7 +192,7 @@ func TestPrivateOfEarlierVersions(t *testing.T) {
 				"a/web": {Stored: map[string]string{"Widget ns/web: spec.pruned": "-"}},
 			}}},
 		},
-		// A provider that was downgraded stored the parts that it learned anew.
+		// A provider that was downgraded stored the parts that it had read again.
 		"beside the current entry": {
 			stored: func() entries {
 				stored := entries{}
@@ -223,7 +224,7 @@ func TestPrivateOfEarlierVersions(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 
-			// It is stored anew although nothing changed, once, and nothing of it stays.
+			// It is stored once again although nothing changed, and the earlier keys are removed.
 			test.stored.store(t, got, got)
 			if keys := slices.Collect(maps.Keys(test.stored)); !slices.Equal(keys, []string{state.Key}) {
 				t.Errorf("stored under %q", keys)
@@ -288,7 +289,7 @@ func TestPrivateOfNewerVersion(t *testing.T) {
 
 func TestPrivateTakesLittleRoom(t *testing.T) {
 	t.Parallel()
-	const before = 191_354 // What the same took when each part had a key of its own.
+	const before = 191_354 // The size of the same content when each part had its own key.
 	stored := entries{}
 	stored.store(t, state.Private{}, large(t))
 	raw, err := json.Marshal(stored) // As Terraform's framework does.
@@ -300,7 +301,7 @@ func TestPrivateTakesLittleRoom(t *testing.T) {
 	}
 }
 
-// large is of 20 bundles on 200 clusters.
+// large returns private state of 20 bundles on 200 clusters.
 func large(tb testing.TB) state.Private {
 	tb.Helper()
 	const clusters, bundles = 200, 20
@@ -366,8 +367,8 @@ func BenchmarkChanges(b *testing.B) {
 	}
 }
 
-// FuzzPrivate: whatever stands in private state, it is loaded or an error that has nothing of
-// it, and what was loaded is stored and loaded as it was.
+// FuzzPrivate checks that any private state is loaded, or gives an error without its content. What
+// was loaded is the same after it is stored and loaded again.
 func FuzzPrivate(f *testing.F) {
 	f.Add(`{"version":1,"uids":{"a":"b"},"needs":{"a":["b"]},"objects":{"a":[{"kind":"Secret","name":"x"}]}}`, `{"a":{"Host":"https://a","Exec":{"Command":"login"}}}`, `{"rules":[{"ignore":[{}]}],"deployments":{"a/b":{"rules":-1,"counts":{}}}}`, `{"planned":true}`)
 	f.Add(`{"version":1,"capabilities":"H4sIAAAAAAAA/6pWSizOTk1RskpLzClOrQUEAAD//6O8sjoPAAAA","connections":{"a":{"QPS":0.1}},"drift":{"usual":{"a":-1}},"orphans":[{}]}`, ``, ``, ``)
@@ -378,7 +379,7 @@ func FuzzPrivate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = got.Capabilities.Unpack() // It is damaged, or it is not.
+		_, _ = got.Capabilities.Unpack() // Both results are allowed: it is damaged, or it is not.
 		want := got
 		want.Earlier = false
 		if diff := cmp.Diff(want, reloaded(t, want), cmpopts.EquateEmpty()); diff != "" {

@@ -16,8 +16,8 @@ import (
 // noDigest is Deployed of a release that is not from this provider.
 const noDigest = "none"
 
-// storedRelease is an element of the attribute records in JSON: release.Known, with what is
-// deployed and what the cluster itself made of the objects.
+// storedRelease is an element of the attribute records in JSON: release.Known, what is deployed,
+// and the changes that the cluster itself made to the objects.
 type storedRelease struct {
 	Release         string `json:"release"`
 	Namespace       string `json:"namespace"`
@@ -36,16 +36,16 @@ type storedRelease struct {
 
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Deployed is the digest on the cluster if it is another than Digest, which the target wrote.
+	// Deployed is the digest on the cluster if it differs from Digest, which the target wrote.
 	Deployed string `json:"deployed,omitempty"`
 	// State is "" for Ready.
 	State   status.State `json:"state,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Waits   bool         `json:"waits,omitempty"`
-	// Objects are there if their names vary: the attribute objects has their number only.
+	// Objects are set if their names vary: then the attribute objects has only their number.
 	Objects map[string]string `json:"objects,omitempty"`
-	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would take
-	// for drift what the cluster makes of objects.
+	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would treat the
+	// cluster's own changes to objects as drift.
 	Stored map[string]string `json:"stored,omitempty"`
 	// Yielded is deploy.Record.Yielded.
 	Yielded map[string]string `json:"yielded,omitempty"`
@@ -90,7 +90,7 @@ func storedRecord(record deploy.Record) storedRelease {
 	return stored
 }
 
-// record returns the record of a deployment, without what the other attributes have of it.
+// record returns the record of a deployment, without what is stored in the other attributes.
 func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
 		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
@@ -114,11 +114,11 @@ func decodeRelease(text string) (stored storedRelease, ok bool) {
 	return stored, err == nil && stored.Release != ""
 }
 
-// EncodeKnown returns the element of a release of which nothing else is known.
+// EncodeKnown returns the element of a release of which only known is recorded.
 func EncodeKnown(known release.Known) string { return storedOf(known).encode() }
 
-// EncodeRecord returns the elements of records of one deployment. The current release has
-// the key of the deployment, one that a failed move left behind has the key
+// EncodeRecord returns the elements of records of one deployment. The current release has the key
+// of the deployment. A release that a failed move left behind has the key
 // "cluster/bundle namespace/release".
 func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
 	elements := map[string]string{key.String(): storedRecord(record).encode()}
@@ -154,11 +154,11 @@ func DecodeRecords(elements map[string]string) Records {
 	return found
 }
 
-// LostReleases are releases without a deployment: they were not on their cluster when it was
-// last observed. Should their objects be there, they are this target's.
+// LostReleases are releases without a deployment: they were not on their cluster when the cluster
+// was last observed. If their objects exist again, the objects belong to this target.
 type LostReleases map[deploy.Key]release.Known
 
-// Lost are the lost releases, given whether there is a deployment.
+// Lost returns the lost releases. isDeployed reports whether there is a deployment.
 func (r Records) Lost(isDeployed func(deploy.Key) bool) LostReleases {
 	lost := LostReleases{}
 	for key, record := range r.Current {
@@ -169,7 +169,7 @@ func (r Records) Lost(isDeployed func(deploy.Key) bool) LostReleases {
 	return lost
 }
 
-// Wanted are the lost releases of wanted deployments.
+// Wanted returns the lost releases of wanted deployments.
 func (l LostReleases) Wanted(wanted []target.Deployment) LostReleases {
 	kept := LostReleases{}
 	for _, d := range wanted {
@@ -181,7 +181,8 @@ func (l LostReleases) Wanted(wanted []target.Deployment) LostReleases {
 	return kept
 }
 
-// AddedTo are records and, as to be looked for again, the lost releases.
+// AddedTo returns the records and, for each lost release, a record with which a refresh reads it
+// again.
 func (l LostReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
 	all := map[deploy.Key]deploy.Record{}
 	maps.Copy(all, records)

@@ -25,7 +25,7 @@ func known(name string) release.Known {
 	}
 }
 
-// The text stands in states: what was written by an earlier version has to be read.
+// States contain the text, so text that an earlier version wrote must be readable.
 func TestRecordAsText(t *testing.T) {
 	t.Parallel()
 	record := deploy.Record{
@@ -87,7 +87,7 @@ func TestRecordsAreDecoded(t *testing.T) {
 	}
 }
 
-// What an earlier version kept in the drift state holds unless the record has it.
+// What an earlier version stored in the drift state is used unless the record has the same field.
 func TestStoredOfRecords(t *testing.T) {
 	t.Parallel()
 	drift := state.DriftState{Deployments: map[string]state.DeploymentDrift{"a/web": {Stored: map[string]string{"earlier": "-"}}}}
@@ -123,7 +123,8 @@ func TestLostReleases(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever stands in records, what is read of it is written and read as it was.
+// FuzzRecord checks that what is read from any records is the same after it is written and read
+// again.
 func FuzzRecord(f *testing.F) {
 	f.Add("a/web", state.EncodeKnown(known("web")))
 	f.Add("a/web ns/old", `{"release":"old","stored":{"a":"-"}}`)

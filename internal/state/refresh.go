@@ -8,14 +8,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Refresh is what a refresh found, and what it started from.
+// Refresh is what a refresh found.
 type Refresh struct {
 	Records     map[deploy.Key]deploy.Record
 	Observation deploy.Observation
 	Versions    map[string]deploy.Versions
 	// Entry returns what the provider's configuration has of a cluster.
 	Entry func(cluster string) (Entry, kube.Connection)
-	// ShowsObjects says that the state shows objects.
+	// ShowsObjects is true if the state shows objects.
 	ShowsObjects bool
 }
 
@@ -30,8 +30,8 @@ func (p Private) Refreshed(found Refresh) (after Private, replaced []string) {
 	return p, replaced
 }
 
-// KeepUnreachable puts lost releases on clusters that did not answer back from the records of an
-// observation to its lost releases: whether they are there is not known.
+// KeepUnreachable moves lost releases on clusters that did not respond from the records of an
+// observation back to its lost releases: the observation did not show whether they exist.
 func (l LostReleases) KeepUnreachable(in deploy.Observation) {
 	for key, known := range l {
 		if _, answered := in.UIDs[key.Cluster]; !answered {
@@ -41,8 +41,8 @@ func (l LostReleases) KeepUnreachable(in deploy.Observation) {
 	}
 }
 
-// WithUIDs returns records with the identities of their clusters, which a state of an earlier
-// version has in private state alone.
+// WithUIDs returns records with the identities of their clusters. A state of an earlier version has
+// these identities only in private state.
 func WithUIDs(records map[deploy.Key]deploy.Record, uids map[string]string) map[deploy.Key]deploy.Record {
 	for key, record := range records {
 		if record.Known.UID == "" {
@@ -58,7 +58,7 @@ type Apply struct {
 	Change  deploy.Change
 	Outcome deploy.Outcome
 	Wanted  []target.Deployment
-	// Records are all records after it.
+	// Records are all records after the apply.
 	Records map[deploy.Key]deploy.Record
 	// Entry and ShowsObjects are as in Refresh.
 	Entry        func(cluster string) (Entry, kube.Connection)
@@ -74,8 +74,8 @@ func (p Private) Applied(done Apply) Private {
 	return p
 }
 
-// stillDeployed are the records of the deployments that an apply wrote or removed, or was to remove if
-// a window had not held that.
+// stillDeployed returns the records of the deployments that an apply wrote or removed. It includes
+// the deployments whose removal a window held.
 func (a Apply) stillDeployed() map[deploy.Key]deploy.Record {
 	held := a.Change.HeldRemovals()
 	if len(held) == 0 {

@@ -28,7 +28,7 @@ func TestReplacementMarkerRemovals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// What is stored is read back as it was.
+			// The marker is stored and loaded first.
 			stored := reloaded(t, state.Private{Replacement: test.marker}).Replacement
 			var got []string
 			for _, key := range stored.Removals(records) {

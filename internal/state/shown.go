@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Shown is what a plan or a state shows of deployments: the computed maps of a target. An
-// element that is known after the apply is "".
+// Shown is what a plan or a state shows of deployments: the computed maps of a target. An element
+// that is known after the apply is "".
 type Shown struct {
 	// Deployments are the deployments by cluster/bundle, such as
 	// "web-1.0.0 shop/web ac881d87".
@@ -24,26 +24,26 @@ type Shown struct {
 	// deployment whose objects can have other names after each apply has one element,
 	// "cluster/bundle", such as "14 objects 0123456789ab".
 	Objects map[string]string
-	// Records are what is stored of each release, see EncodeRecord.
+	// Records are what is stored of each release; see EncodeRecord.
 	Records map[string]string
 	// NotReady are the states of deployments that are not ready, by cluster/bundle, such as
 	// "NotReady: not ready: Deployment web/nginx is InProgress".
 	NotReady map[string]string
 	// Clusters are summaries by cluster, such as "3/3 deployments, 41/41 objects".
 	Clusters map[string]string
-	// IsUnknown reports that a plan shows nothing of deployments, NotReadyUnknown that it does
-	// not show which are ready, and ObjectsUnknown that it does not show objects.
+	// IsUnknown is true if a plan shows nothing of deployments. NotReadyUnknown is true if it does
+	// not show which are ready, and ObjectsUnknown if it does not show objects.
 	IsUnknown, NotReadyUnknown, ObjectsUnknown bool
 }
 
-// Contents are what a state shows.
+// Contents are the values that a state shows.
 type Contents struct {
 	Records map[deploy.Key]deploy.Record
 	// Lost are the releases that were not on their clusters.
 	Lost LostReleases
 	// Held are the deployments that the last change held.
 	Held map[deploy.Key]bool
-	// ShowsObjects reports that the state shows objects.
+	// ShowsObjects is true if the state shows objects.
 	ShowsObjects bool
 }
 
@@ -70,8 +70,8 @@ func (c Contents) Shown() Shown {
 	return shown
 }
 
-// ShownPlan returns what a plan shows, given what the state showed before and the lost
-// releases of wanted deployments. before is nil for a create.
+// ShownPlan returns what a plan shows. before is what the state showed before, nil for a create.
+// lost are the lost releases of wanted deployments.
 func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
@@ -92,8 +92,8 @@ func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObje
 			shown.Objects[name] = ""
 		}
 		shown.NotReadyUnknown = shown.NotReadyUnknown || record.ReadinessUnknown
-		// The plan of a create is repeated before its apply, and looks at the clusters again: it
-		// can show other elements only if there are none yet.
+		// Terraform plans a create again before its apply, and that plan reads the clusters again.
+		// The second plan may show other elements only if the first one showed none.
 		shown.ObjectsUnknown = shown.ObjectsUnknown || before == nil && record.NamesAskCluster && showsObjects
 		if record.NamesUnknown || record.ReadinessUnknown {
 			shown.Clusters[key.Cluster] = ""
@@ -108,7 +108,7 @@ func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObje
 	return shown
 }
 
-// keepClusters takes the summaries of clusters on which nothing changes from before.
+// keepClusters copies the summaries of clusters on which nothing changes from before.
 func (s Shown) keepClusters(change deploy.Change, before Shown) {
 	changed := map[string]bool{}
 	for _, cluster := range change.Clusters() {
@@ -128,8 +128,8 @@ func (s Shown) keepClusters(change deploy.Change, before Shown) {
 	}
 }
 
-// ShownAfter returns what a state shows after an apply that carried out a plan. Of what nothing
-// was done, it shows what the plan shows.
+// ShownAfter returns what a state shows after an apply that carried out a plan. Where the apply
+// changed nothing, the state shows what the plan shows.
 func ShownAfter(contents Contents, change deploy.Change, plan Shown) Shown {
 	if !plan.IsUnknown {
 		contents.Records = plan.withVaryingNames(contents.Records)
@@ -141,7 +141,7 @@ func ShownAfter(contents Contents, change deploy.Change, plan Shown) Shown {
 	return shown
 }
 
-// withVaryingNames marks the records of which the plan shows only how many objects there are.
+// withVaryingNames marks the records of which the plan shows only the number of objects.
 func (s Shown) withVaryingNames(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
 	marked := make(map[deploy.Key]deploy.Record, len(records))
 	for key, record := range records {
@@ -151,8 +151,8 @@ func (s Shown) withVaryingNames(records map[deploy.Key]deploy.Record) map[deploy
 	return marked
 }
 
-// Differences are what a state shows otherwise than the plan did, sorted. There are none after
-// an apply without an error, or Terraform would report an inconsistent result.
+// Differences lists, sorted, where a state shows something else than the plan did. There are none
+// after an apply without an error; otherwise Terraform would report an inconsistent result.
 func (s Shown) Differences(plan Shown) []string {
 	if plan.IsUnknown {
 		return nil
@@ -182,8 +182,8 @@ func (s Shown) Differences(plan Shown) []string {
 	return found
 }
 
-// DeployRecords returns what a state knows of each deployment, given what private state has of
-// it.
+// DeployRecords returns what a state records of each deployment. drift is what private state
+// records of them.
 func (s Shown) DeployRecords(drift DriftState) map[deploy.Key]deploy.Record {
 	known := DecodeRecords(s.Records)
 	objects := s.objects()
@@ -211,9 +211,9 @@ func (s Shown) Lost() LostReleases {
 	})
 }
 
-// Writes reports whether a plan shows a deployment as going to be written: its record is known
-// after the apply. In the plan of a create, and in one that does not know whether releases get
-// other labels, that is true of all records.
+// Writes reports whether a plan shows that a deployment will be written: its record is known after
+// the apply. In two plans this is true of all records: in the plan of a create, and in a plan that
+// cannot decide yet whether releases get other labels.
 func (s Shown) Writes(key deploy.Key) bool {
 	text, shown := s.Deployments[key.String()]
 	if !shown || s.NotReady[key.String()] == heldText {
@@ -229,7 +229,7 @@ func (s Shown) ShowsOther(key deploy.Key, digest string) bool {
 	return shown && (text == "" || !strings.HasSuffix(text, " "+digits(digest)))
 }
 
-// LeavesOut reports whether a plan shows that a deployment is not there.
+// LeavesOut reports whether a plan shows that a deployment will not exist.
 func (s Shown) LeavesOut(key deploy.Key) bool {
 	_, shown := s.Deployments[key.String()]
 	return !shown && !s.IsUnknown
@@ -260,8 +260,8 @@ func (s Shown) Held() map[deploy.Key]bool {
 	return held
 }
 
-// HeldAfter returns the deployments that an apply of a plan held, as far as the plan shows them.
-// One that the plan shows as ready, as that of a replacement does, is as it was.
+// HeldAfter returns the deployments that an apply of a plan held, as far as the plan shows them. A
+// deployment that the plan shows as ready, as in the plan of a replacement, is unchanged.
 func (s Shown) HeldAfter(change deploy.Change) map[deploy.Key]bool {
 	held := change.HeldKeys()
 	if s.IsUnknown || s.NotReadyUnknown {
@@ -272,8 +272,8 @@ func (s Shown) HeldAfter(change deploy.Change) map[deploy.Key]bool {
 	return held
 }
 
-// PlannedObjects returns the objects of the deployments whose names of objects a plan knows. A
-// hash that is known after the apply is "".
+// PlannedObjects returns the objects of each deployment for which the plan has the names of the
+// objects. A hash that is known after the apply is "".
 func (s Shown) PlannedObjects() map[deploy.Key]map[string]string {
 	planned := s.objects()
 	for name, text := range s.Deployments {
@@ -310,17 +310,17 @@ func keyOf(name string) deploy.Key {
 	return deploy.Key{Cluster: cluster, Bundle: bundle}
 }
 
-// heldText is the state of a deployment that the last change held.
+// heldText is the text of a deployment that the last change held.
 const heldText = string(status.WaitApplied)
 
-// deploymentText is a deployment in three words: its chart and version, its release, and the
-// beginning of its digest.
+// deploymentText returns the text of a deployment, of three words: its chart and version, its
+// release, and the beginning of its digest.
 func deploymentText(record deploy.Record) string {
 	return diff.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
-// recordOfText returns what the text of a deployment says. It is for a state whose record
-// cannot be read.
+// recordOfText returns what can be read from the text of a deployment. It is for a state whose
+// record cannot be read.
 func recordOfText(text string) deploy.Record {
 	words := strings.Split(text, " ")
 	if len(words) != 3 {
@@ -330,7 +330,7 @@ func recordOfText(text string) deploy.Record {
 	return deploy.Record{Release: name, Namespace: namespace}
 }
 
-// digits are the beginning of a digest, "-" if the release is not from this provider.
+// digits returns the beginning of a digest, "-" if the release is not from this provider.
 func digits(digest string) string {
 	if digest == "" {
 		return "-"
@@ -338,7 +338,7 @@ func digits(digest string) string {
 	return bundle.ShortDigest(digest)
 }
 
-// objectElements are the elements of the attribute objects of one deployment.
+// objectElements returns the elements of the attribute objects of one deployment.
 func objectElements(key deploy.Key, record deploy.Record) map[string]string {
 	if record.NamesVary {
 		return map[string]string{key.String(): objectsText(record.Objects)}
@@ -350,7 +350,7 @@ func objectElements(key deploy.Key, record deploy.Record) map[string]string {
 	return elements
 }
 
-// objectsText is such as "14 objects 0123456789ab", with a hash over all of them.
+// objectsText returns a text such as "14 objects 0123456789ab", with a hash over all objects.
 func objectsText(objects map[string]string) string {
 	var all strings.Builder
 	for _, object := range slices.Sorted(maps.Keys(objects)) {
@@ -359,7 +359,7 @@ func objectsText(objects map[string]string) string {
 	return fmt.Sprintf("%s %s", status.Number(len(objects), "object"), release.ShortHash([]byte(all.String())))
 }
 
-// notReady are the states of deployments that are not ready. A deployment that is held and not
+// notReady returns the states of deployments that are not ready. A deployment that is held and not
 // installed yet is one of them.
 func notReady(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) map[string]string {
 	texts := map[string]string{}
@@ -374,7 +374,7 @@ func notReady(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) ma
 	return texts
 }
 
-// clusterSummaries are the summaries of clusters with deployments, those that are held included.
+// clusterSummaries returns the summaries of clusters with deployments, held deployments included.
 func clusterSummaries(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) map[string]string {
 	summaries := map[string]*status.ClusterSummary{}
 	of := func(cluster string) *status.ClusterSummary {
@@ -403,8 +403,8 @@ func clusterSummaries(records map[deploy.Key]deploy.Record, held map[deploy.Key]
 	return texts
 }
 
-// WantedReleases are the lost releases of a state that are wanted, and those of deployments
-// that a plan left out.
+// WantedReleases returns the lost releases of a state that are wanted, and the releases of
+// deployments that a plan left out.
 func WantedReleases(lost LostReleases, wanted []target.Deployment, leftOut map[deploy.Key]release.Known) LostReleases {
 	releases := lost.Wanted(wanted)
 	maps.Copy(releases, leftOut)

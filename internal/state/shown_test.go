@@ -22,7 +22,7 @@ func deployed(cluster, name string) target.Deployment {
 	return target.Deployment{Cluster: cluster, Bundle: &bundle.Bundle{Name: name}, Release: name, Namespace: "ns", Digest: "new"}
 }
 
-// What a state shows of records is read back as these records. Lost releases stand beside them.
+// What a state shows of records is read back as these records. Lost releases are among the records.
 func TestShownOfRecords(t *testing.T) {
 	t.Parallel()
 	records := map[deploy.Key]deploy.Record{
@@ -39,7 +39,7 @@ func TestShownOfRecords(t *testing.T) {
 	}
 	lost := state.LostReleases{
 		keyed("b", "web"): {Release: "web", Namespace: "ns"},
-		keyed("a", "web"): {Release: "another", Namespace: "ns"}, // It is there again.
+		keyed("a", "web"): {Release: "another", Namespace: "ns"}, // It exists again.
 	}
 	held := map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true, keyed("a", "web"): true}
 	shown := state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: true}.Shown()
@@ -84,7 +84,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// facts of a plan without clusters.
+// charts renders bundles without clusters.
 type charts map[string]release.Rendering
 
 func (c charts) Render(_ context.Context, d target.Deployment) (release.Rendering, error) {
@@ -98,8 +98,8 @@ type reach struct{}
 func (reach) Has(string) bool    { return true }
 func (reach) Check(string) error { return nil }
 
-// What is written is shown as ready as far as the apply waits for it, with its objects as far
-// as they were rendered. What is kept is shown as before.
+// A written deployment is shown as ready if the apply waits for it, with its objects if they were
+// rendered. A kept deployment is shown as before.
 func TestShownPlan(t *testing.T) {
 	t.Parallel()
 	rendering := release.Rendering{Chart: "nginx", Version: "2", Objects: []diff.Object{{Kind: "Pod", Namespace: "ns", Name: "x", Hash: "2"}}}
@@ -194,8 +194,9 @@ func TestShownPlan(t *testing.T) {
 	}
 }
 
-// The plan of a create is made again before its apply. It shows no objects where it can show others
-// then, and the names of objects that can differ after each apply as a plan of a change does.
+// Terraform plans a create again before its apply. The first plan shows no objects if the second
+// one can show others. Names of objects that can differ after each apply are shown as in the plan
+// of a change.
 func TestShownPlanOfACreate(t *testing.T) {
 	t.Parallel()
 	known := release.Rendering{Chart: "nginx", Version: "2", Objects: []diff.Object{{Kind: "Pod", Namespace: "ns", Name: "x", Hash: "2"}}}
@@ -228,7 +229,7 @@ func TestShownPlanOfACreate(t *testing.T) {
 	}
 }
 
-// What an apply left is compared with what its plan knew.
+// The result of an apply is compared with what its plan showed.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	plan := state.Shown{
@@ -309,7 +310,7 @@ func TestLostReleasesOfAnApply(t *testing.T) {
 	}
 }
 
-// A cluster that did not answer lets nothing be found again, and no identity be lost.
+// A lost release on a cluster that did not respond stays lost, and the cluster keeps its identity.
 func TestRefreshed(t *testing.T) {
 	t.Parallel()
 	lost := state.LostReleases{keyed("up", "web"): {Release: "web"}, keyed("down", "web"): {Release: "web"}}

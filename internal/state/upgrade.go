@@ -12,7 +12,7 @@ import (
 // Version is the version of the schema of a target. 0 had nested attributes.
 const Version = 1
 
-// state0 is what a state of version 0 has beside attributes that did not change.
+// state0 is what a state of version 0 has besides attributes that did not change.
 type state0 struct {
 	Deployments map[string]deployment0       `json:"deployments"`
 	Objects     map[string]map[string]string `json:"objects"`
@@ -39,8 +39,8 @@ type counts0 struct {
 	Unknown  int `json:"unknown"`
 }
 
-// Upgrade0 returns the attributes of a state of version 0 as a state of the current version
-// shows them, both in JSON. No cluster has to be asked.
+// Upgrade0 returns the attributes of a state of version 0 as a state of the current version shows
+// them, both in JSON. It sends no request to a cluster.
 func Upgrade0(attributes []byte) ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(attributes, &all); err != nil {
@@ -90,7 +90,7 @@ func (s state0) shown() Shown {
 	return shown
 }
 
-// summary is that of one cluster.
+// summary returns the summary of one cluster.
 func (s state0) summary(cluster string, counts counts0) string {
 	summary := status.ClusterSummary{Objects: status.Counts(counts)}
 	for name, deployment := range s.Deployments {
@@ -105,8 +105,9 @@ func (s state0) summary(cluster string, counts counts0) string {
 	return summary.String()
 }
 
-// objects0 are objects by their keys of version 0, such as "apps/Deployment/web/nginx". A kind
-// begins with a capital letter unless its group comes before it.
+// objects0 returns objects whose keys are of version 0, such as "apps/Deployment/web/nginx", by
+// keys of the current version. A key that begins with a small letter begins with an API group: a
+// kind begins with a capital letter.
 func objects0(of map[string]string) map[string]string {
 	if of == nil {
 		return nil

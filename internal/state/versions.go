@@ -10,14 +10,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// ObjectVersions are the versions of the objects on clusters that values come from, by
-// cluster. Read finds them, and planning takes them from there, so that another version is a
-// change that the plan shows.
+// ObjectVersions are the versions of the objects on clusters that values are read from, by cluster.
+// Read stores them, and planning uses the stored versions. A plan thus shows another version as a
+// change.
 //
 //nolint:recvcheck // as encoding/json wants it
 type ObjectVersions map[string]deploy.Versions
 
-// storedVersion is one of them in JSON.
+// storedVersion is one version in JSON.
 type storedVersion struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -64,15 +64,15 @@ func (v *ObjectVersions) set(cluster string, reference target.Reference, version
 	(*v)[cluster][reference] = version
 }
 
-// Pin fills in the digests of deployments whose values come from their cluster.
+// Pin sets the digests of deployments whose values are read from their cluster.
 func (v ObjectVersions) Pin(deployments []target.Deployment) {
 	for i, d := range deployments {
 		deployments[i] = d.Pinned(v[d.Cluster])
 	}
 }
 
-// References are the objects that a refresh looks at again, by cluster, given which clusters
-// can be asked.
+// References returns the objects that a refresh reads again, by cluster. isAsked reports whether a
+// cluster can be queried.
 func (v ObjectVersions) References(isAsked func(cluster string) bool) map[string][]target.Reference {
 	references := map[string][]target.Reference{}
 	for cluster, versions := range v {
@@ -83,8 +83,8 @@ func (v ObjectVersions) References(isAsked func(cluster string) bool) map[string
 	return references
 }
 
-// Refreshed returns the versions after a refresh, given what it found. A cluster that did not
-// answer keeps its versions.
+// Refreshed returns the versions after a refresh. found are the versions that the refresh read. A
+// cluster that did not respond keeps its versions.
 func (v ObjectVersions) Refreshed(found map[string]deploy.Versions) ObjectVersions {
 	if len(found) == 0 {
 		return v
@@ -95,8 +95,8 @@ func (v ObjectVersions) Refreshed(found map[string]deploy.Versions) ObjectVersio
 	return now
 }
 
-// Applied returns the versions after an apply, given what it found: those of the objects that
-// the wanted deployments name.
+// Applied returns the versions of the objects that the wanted deployments name, after an apply.
+// found are the versions that the apply read.
 func (v ObjectVersions) Applied(found map[string]deploy.Versions, wanted []target.Deployment) ObjectVersions {
 	var now ObjectVersions
 	for _, d := range wanted {

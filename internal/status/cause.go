@@ -10,8 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 )
 
-// Cause returns the text of an error without the cluster it happened on, so that one cause on
-// many clusters reads alike, and without the empty lines that Helm adds to a list of errors.
+// Cause returns the text of an error without the cluster on which the error occurred, so that
+// one cause on many clusters has one text. It leaves out the empty lines that Helm adds to a
+// list of errors.
 func Cause(err error) string {
 	if unreachable, ok := errors.AsType[*UnreachableError](err); ok {
 		return fmt.Sprintf("the cluster does not respond (%v)", withoutURL(unreachable.Err))
@@ -28,8 +29,8 @@ func Cause(err error) string {
 	return strings.TrimSpace(err.Error())
 }
 
-// ShortCause returns Cause in one line, for a list of what cannot be shown. More about a
-// cluster that does not respond stands in the warning of the refresh.
+// ShortCause returns Cause in one line, for a list of items that cannot be shown. The warning
+// of the refresh has more details about a cluster that does not respond.
 func ShortCause(err error) string {
 	if _, notYet := errors.AsType[*UnknownConnectionError](err); notYet {
 		return "the connection of the cluster is not known yet"
@@ -40,8 +41,8 @@ func ShortCause(err error) string {
 	return strings.Join(strings.Fields(Cause(err)), " ")
 }
 
-// withoutURL leaves the request out of an error of the network. Its address, with all
-// parameters, says less than what went wrong, and takes more room.
+// withoutURL removes the request from a network error. Its address with all parameters is
+// longer and less helpful than the cause.
 func withoutURL(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err
@@ -49,13 +50,13 @@ func withoutURL(err error) error {
 	return err
 }
 
-// Grouped collects what each of several texts concerns, such as the clusters with one cause.
+// Grouped groups items by a text, such as clusters by cause.
 type Grouped struct {
 	texts []string
 	of    map[string][]string
 }
 
-// Add notes that a text concerns something.
+// Add adds an item to the group of a text.
 func (g *Grouped) Add(text, concerns string) {
 	if g.of == nil {
 		g.of = map[string][]string{}
@@ -68,10 +69,10 @@ func (g *Grouped) Add(text, concerns string) {
 	}
 }
 
-// IsEmpty reports whether there is no text.
+// IsEmpty reports whether there are no texts.
 func (g *Grouped) IsEmpty() bool { return len(g.texts) == 0 }
 
-// String returns a paragraph for each text, in the order they were added.
+// String returns a paragraph for each text, in the order of their first Add.
 func (g *Grouped) String() string {
 	paragraphs := make([]string, len(g.texts))
 	for i, text := range g.texts {
@@ -80,7 +81,7 @@ func (g *Grouped) String() string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// List returns a line for each text, in the order they were added.
+// List returns a line for each text, in the order of their first Add.
 func (g *Grouped) List() string {
 	var lines strings.Builder
 	for _, text := range g.texts {
@@ -89,7 +90,7 @@ func (g *Grouped) List() string {
 	return lines.String()
 }
 
-// Each calls do for each text and what it concerns, both sorted.
+// Each calls do for each text and its items, both sorted.
 func (g *Grouped) Each(do func(text string, concerns []string)) {
 	for _, text := range slices.Sorted(slices.Values(g.texts)) {
 		do(text, slices.Sorted(slices.Values(g.of[text])))

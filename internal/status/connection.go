@@ -22,8 +22,8 @@ func (e *UnknownConnectionError) Error() string {
 	return fmt.Sprintf("the connection of cluster %s is not known yet", e.Cluster)
 }
 
-// ConnectionError reports a connection that cannot be made from what is given, such as a
-// kubeconfig file that is not there.
+// ConnectionError reports a connection that cannot be created from its configuration, such as
+// a kubeconfig file that does not exist.
 type ConnectionError struct {
 	Cluster string
 	Err     error

@@ -6,43 +6,45 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Observation is what is known of one deployment when its state is determined. The zero
-// value is a deployment of which nothing is on the cluster.
+// Observation is what is known of one deployment when its state is determined. The zero value
+// is a deployment that does not exist on the cluster.
 type Observation struct {
 	// Release is the newest release record, nil if the cluster has none.
 	Release *release.Observed
-	// Ownership says whose the release is, seen from the one who asks.
+	// Ownership is the relation of the release to the target that determines the state.
 	Ownership release.Ownership
-	// Maker is who made the newest revision, if another tool did and is known.
+	// Maker is the tool that created the newest revision, if another tool did and is known.
 	Maker release.Maker
-	// RecordChanged reports that the manifest or the hooks of the record are not those that
-	// state knows.
+	// RecordChanged reports that the manifest or the hooks of the record differ from those
+	// that the state recorded.
 	RecordChanged bool
-	// Failed reports that the last operation failed, as state knows it. The record can lack
-	// that, as after a rollback.
+	// Failed reports that the last operation failed according to the state. The record can
+	// lack the failure, as after a rollback.
 	Failed bool
-	// Wanted is the digest of the wanted deployment, "" where nobody compares it.
+	// Wanted is the digest of the wanted deployment, "" to skip the comparison.
 	Wanted string
-	// Objects are what was found of the objects, nil if nobody looked at them.
+	// Objects is the finding about the objects, nil if they were not inspected.
 	Objects *release.Finding
-	// NotReady is the message of an earlier look that found objects not ready, "" if none
-	// did. It holds while kinds are refused: an object that was not ready can be of one.
+	// NotReady is the message of an earlier inspection that found objects not ready, "" if
+	// none did. It is still used while kinds are refused: the object that was not ready can be
+	// of such a kind.
 	NotReady string
 }
 
-// DetermineState returns the state of a deployment and why, "" for Ready. It is the only
-// place that derives a state from what was observed. The first condition that holds
+// DetermineState returns the state of a deployment and the reason, "" for Ready. It is the
+// only function that derives a state from an observation. The first condition that is true
 // decides:
 //
-//  1. Nothing is there: Pending.
-//  2. Somebody else made the newest revision or changed its record: Modified, however that
-//     revision ended. Fleet goes by the revision that it has written itself (its
-//     internal/helmdeployer/history.go), so a failure of somebody else's is none of the
-//     deployment's. An apply does not repair it either; it needs take_ownership.
-//  3. The last operation failed: ErrApplied; it was cut short: WaitApplied.
+//  1. There is no release: Pending.
+//  2. Another tool or target created the newest revision, or the record was changed:
+//     Modified, even if that revision failed. Fleet uses the revision that it has written
+//     itself (its internal/helmdeployer/history.go), so a failure of another tool does not
+//     count for the deployment. An apply does not repair such a failure either; it needs
+//     take_ownership.
+//  3. The last operation failed: ErrApplied. It was interrupted: WaitApplied.
 //  4. Objects are not ready: NotReady.
-//  5. Another digest is deployed than is wanted: OutOfSync.
-//  6. Objects are not as they were deployed: Modified.
+//  5. The deployed digest is not the wanted one: OutOfSync.
+//  6. Objects differ from those that were deployed: Modified.
 //
 // 3 to 6 are in Fleet's order (its internal/cmd/controller/summary/summary.go,
 // GetDeploymentState).
@@ -68,7 +70,7 @@ func DetermineState(o Observation) (State, string) {
 	return state, message
 }
 
-// ofObjects is the state of a deployment whose last operation came to its end.
+// ofObjects returns the state of a deployment whose last operation was completed.
 func (o Observation) ofObjects() (State, string) {
 	if o.Objects == nil {
 		return Ready, ""
@@ -80,8 +82,8 @@ func (o Observation) ofObjects() (State, string) {
 	return state, message
 }
 
-// OnlyReadiness takes what is no matter of readiness out of a finding. An object that is
-// missing is not ready; an object that differs counts as ready.
+// OnlyReadiness reduces a finding to the readiness of objects. A missing object is not ready.
+// An object that differs counts as ready.
 func OnlyReadiness(f release.Finding) release.Finding {
 	only := release.Finding{Ready: f.Ready + len(f.Modified) + len(f.NotOwned), NotReady: f.NotReady, Refused: f.Refused}
 	for _, object := range f.Missing {

@@ -7,8 +7,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Each row adds one fact to a deployment that is as wanted, or two of which the first one
-// in the order of DetermineState has to win.
+// Each row adds one fact to a deployment that is as wanted, or two facts. Of two facts, the
+// one that is first in the order of DetermineState decides.
 func TestDetermineState(t *testing.T) {
 	t.Parallel()
 	var (
@@ -112,7 +112,7 @@ func TestDetermineState(t *testing.T) {
 	}
 }
 
-// Without any observation nothing is there.
+// Without any observation the deployment does not exist.
 func TestDetermineStateOfNothing(t *testing.T) {
 	t.Parallel()
 	if state, _ := status.DetermineState(status.Observation{}); state != status.Pending {

@@ -9,26 +9,26 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Counts are the objects of deployments. Every object counts once: as the worst that
-// is known of it.
+// Counts are the numbers of objects of deployments. Every object counts once, with its worst
+// condition.
 type Counts struct {
 	Ready    int
 	NotReady int
 	Modified int
 	Missing  int
-	// NotOwned are held by another release, and count there.
+	// NotOwned objects belong to another release, and count for that release.
 	NotOwned int
-	// Unknown were not looked at.
+	// Unknown objects were not inspected.
 	Unknown int
 }
 
-// Desired is how many objects there should be.
+// Desired returns how many objects there should be.
 func (c Counts) Desired() int { return c.Ready + c.NotReady + c.Modified + c.Missing + c.Unknown }
 
-// Drifted says whether an object is not as it was deployed.
+// Drifted reports whether an object is missing or differs from what was deployed.
 func (c Counts) Drifted() bool { return c.Modified+c.Missing > 0 }
 
-// Plus adds counts up.
+// Plus returns the sums of two Counts.
 func (c Counts) Plus(other Counts) Counts {
 	return Counts{
 		Ready: c.Ready + other.Ready, NotReady: c.NotReady + other.NotReady, Modified: c.Modified + other.Modified,
@@ -36,18 +36,18 @@ func (c Counts) Plus(other Counts) Counts {
 	}
 }
 
-// Unseen are the same objects when nothing is known of them.
+// Unseen returns the Counts of the same objects if none of them can be inspected.
 func (c Counts) Unseen() Counts { return Counts{Unknown: c.Desired() + c.NotOwned} }
 
-// WithoutLooking are the same objects when it is known how many are not ready, and
-// nothing else is asked.
+// WithoutLooking returns the Counts of the same objects if only the number of objects that are
+// not ready is known.
 func (c Counts) WithoutLooking(notReady int) Counts {
 	all := c.Desired() + c.NotOwned
 	notReady = min(notReady, all)
 	return Counts{Ready: all - notReady, NotReady: notReady}
 }
 
-// CountsOf counts what was found.
+// CountsOf returns the Counts of a finding.
 func CountsOf(f release.Finding) Counts {
 	counts := Counts{
 		Ready: f.Ready, NotReady: len(f.NotReady), Modified: len(f.Modified), Missing: len(f.Missing), NotOwned: len(f.NotOwned),
@@ -58,9 +58,9 @@ func CountsOf(f release.Finding) Counts {
 	return counts
 }
 
-// Judge says how a deployment is doing whose last operation came to its end, and
-// why (Fleet: internal/cmd/controller/summary/summary.go). What is not ready and was
-// modified too counts as modified.
+// Judge returns the state of a deployment whose last operation was completed, and the reason
+// (Fleet: internal/cmd/controller/summary/summary.go). In a finding, an object that is both
+// modified and not ready is only listed as modified.
 func Judge(f release.Finding) (state State, message string) {
 	if len(f.NotReady) > 0 {
 		first := f.NotReady[0]
@@ -73,10 +73,10 @@ func Judge(f release.Finding) (state State, message string) {
 	return Modified, Message(drift[0] + more(len(drift)-1))
 }
 
-// maxUnready is how many objects of a deployment are named that are not ready.
+// maxUnready is the maximum number of objects that Unready names for a deployment.
 const maxUnready = 5
 
-// Unready lists objects that are not ready, a line each, and how many more there are.
+// Unready lists objects that are not ready, one per line, and the number of further ones.
 func Unready(f release.Finding) []string {
 	var lines []string
 	for _, object := range f.NotReady[:min(len(f.NotReady), maxUnready)] {
@@ -88,8 +88,8 @@ func Unready(f release.Finding) []string {
 	return lines
 }
 
-// Drift lists the objects that are not as they were deployed, a line each, without
-// any value.
+// Drift lists the objects that differ from those that were deployed, one per line, without any
+// value.
 func Drift(f release.Finding) []string {
 	lines := make([]string, 0, len(f.Missing)+len(f.Modified)+len(f.NotOwned))
 	for _, object := range f.Missing {

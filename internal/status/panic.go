@@ -7,18 +7,16 @@ import (
 	"runtime/debug"
 )
 
-// PanicError says that an operation on a cluster broke off in a panic, as Helm
-// does on a release record that it cannot decode
-// (helm.sh/helm/v3, pkg/storage/driver/secrets.go, Get). What the operation had
-// done until then stays done.
+// PanicError reports that an operation on a cluster ended in a panic. Helm panics on a release
+// record that it cannot decode (helm.sh/helm/v3, pkg/storage/driver/secrets.go, Get). What the
+// operation had done before stays done.
 type PanicError struct {
-	// Doing is what was being done to what, such as "installing release web in
-	// namespace web".
+	// Doing describes the operation, such as "installing release web in namespace web".
 	Doing string
-	// Reason is the text of the panic if the Go runtime raised it. Else it is a
-	// type: text that somebody made can hold values or credentials.
+	// Reason is the text of a panic of the Go runtime. For any other panic it is a type,
+	// because the text can contain values or credentials.
 	Reason string
-	// Stack is where it happened, for a debug log. It holds no values.
+	// Stack is the stack of the panic, for a debug log. It contains no values.
 	Stack string
 }
 
@@ -26,9 +24,9 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s: internal error: %s (a damaged release record or file can be the cause)", e.Doing, e.Reason)
 }
 
-// Recover is deferred: it makes a panic the error of the function that it ends. A
-// goroutine needs one of its own. A panic that is not recovered where it was raised ends
-// the process, and with it the work on all clusters.
+// Recover is deferred: it turns a panic into the error of the function that defers it. Each
+// goroutine needs its own deferred call. A panic that no function of its goroutine recovers
+// ends the process, and all work on clusters.
 func Recover(doing string, err *error) {
 	raised := recover()
 	if raised == nil {
@@ -37,7 +35,7 @@ func Recover(doing string, err *error) {
 	*err = &PanicError{Doing: doing, Reason: reason(raised), Stack: string(debug.Stack())}
 }
 
-// Recovering makes a function for a goroutine whose panics are errors.
+// Recovering returns a function for a goroutine that returns a panic as an error.
 func Recovering(doing string, run func() error) func() error {
 	return func() (err error) {
 		defer Recover(doing, &err)
@@ -45,8 +43,8 @@ func Recovering(doing string, run func() error) func() error {
 	}
 }
 
-// RecoveringTo makes a function for a goroutine that returns nothing. It hands the error of
-// a panic to failed.
+// RecoveringTo returns a function for a goroutine that has no result. It passes the error of a
+// panic to failed.
 func RecoveringTo(failed func(error), doing string, run func()) func() {
 	return func() {
 		if err := Recovering(doing, func() error {

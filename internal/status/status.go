@@ -1,5 +1,5 @@
-// Package status words how deployments are doing: the state and message of each
-// and the counts over all of them.
+// Package status describes deployments: the state and message of each, and the counts over all
+// of them.
 package status
 
 import (
@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// State is how one deployment is doing, in Fleet's words
+// State is the state of one deployment, with Fleet's names
 // (pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go, BundleState).
 type State string
 
 // The states of a deployment.
 const (
-	// Ready: deployed, every object as deployed, and ready.
+	// Ready: deployed, and every object is ready and as deployed.
 	Ready State = "Ready"
-	// NotReady: deployed, and some object is not ready yet.
+	// NotReady: deployed, and some objects are not ready yet.
 	NotReady State = "NotReady"
-	// Pending: wanted, and nothing is there yet.
+	// Pending: wanted, and not deployed yet.
 	Pending State = "Pending"
-	// OutOfSync: something newer is wanted, and held back.
+	// OutOfSync: a newer version is wanted, and held back.
 	OutOfSync State = "OutOfSync"
-	// Modified: somebody changed the release, or objects of it.
+	// Modified: someone else changed the release or its objects.
 	Modified State = "Modified"
-	// WaitApplied: an operation was cut short or has not started.
+	// WaitApplied: an operation was interrupted or has not started.
 	WaitApplied State = "WaitApplied"
 	// ErrApplied: the last operation failed.
 	ErrApplied State = "ErrApplied"
@@ -34,10 +34,10 @@ const (
 // ranks orders states by how bad they are (Fleet: StateRank).
 var ranks = []State{Ready, NotReady, Pending, OutOfSync, Modified, WaitApplied, ErrApplied} //nolint:gochecknoglobals // a constant list
 
-// Rank is 1 for Ready and grows the worse a state is; 0 is no state.
+// Rank is 1 for Ready and higher for a worse state. It is 0 for an unknown state.
 func (s State) Rank() int { return slices.Index(ranks, s) + 1 }
 
-// Worst is the state of many: the worst one, Ready for none.
+// Worst returns the worst of several states, Ready for none.
 func Worst(states ...State) State {
 	worst := Ready
 	for _, state := range states {
@@ -48,14 +48,14 @@ func Worst(states ...State) State {
 	return worst
 }
 
-// Settled says whether a deployment in this state is what was last asked for,
-// so that nothing has to be done while its digest stays the same.
+// Settled reports whether a deployment in this state is as it was last applied. Then nothing
+// has to be done while its digest stays the same.
 func (s State) Settled() bool { return s == Ready || s == NotReady }
 
-// MaxMessage is the length of the longest message kept in state, in bytes.
+// MaxMessage is the maximum length of a message in the state, in bytes.
 const MaxMessage = 120
 
-// Message cuts text down to one line of at most MaxMessage bytes.
+// Message shortens text to one line of at most MaxMessage bytes.
 func Message(text string) string {
 	line := strings.Join(strings.Fields(text), " ")
 	if len(line) <= MaxMessage {
@@ -69,9 +69,8 @@ func Message(text string) string {
 	return line + ellipsis
 }
 
-// ReadyClusters counts clusters on which every deployment is ready, of those
-// that have one: "48/50". states maps a cluster to the states of its
-// deployments.
+// ReadyClusters returns on how many of the clusters every deployment is ready, such as
+// "48/50". states contains the states of the deployments of each cluster.
 func ReadyClusters(states map[string][]State) string {
 	ready := 0
 	for _, of := range states {
@@ -82,18 +81,18 @@ func ReadyClusters(states map[string][]State) string {
 	return fmt.Sprintf("%d/%d", ready, len(states))
 }
 
-// Changes counts what a change does to deployments.
+// Changes contains how many deployments a change adds, changes, removes and keeps.
 type Changes struct {
 	Added, Changed, Removed, Kept int
-	// Held are deployments that are not as wanted and are left so. Those that are there
-	// count as kept, too.
+	// Held is the number of deployments that differ from the wanted ones and stay so. Those
+	// that exist count as kept, too.
 	Held int
 }
 
-// Any says whether anything changes.
+// Any reports whether there is any change.
 func (c Changes) Any() bool { return c.Added+c.Changed+c.Removed > 0 }
 
-// String is the short form shown in plans: "+2 ~1 -3 =494", or "+2 ~1 -3 =494, 5 held".
+// String returns the short form for plans: "+2 ~1 -3 =494", or "+2 ~1 -3 =494, 5 held".
 func (c Changes) String() string {
 	text := fmt.Sprintf("+%d ~%d -%d =%d", c.Added, c.Changed, c.Removed, c.Kept)
 	if c.Held > 0 {

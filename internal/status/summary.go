@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Text is a state with its message, such as "NotReady: Deployment web/nginx is InProgress".
+// Text returns a state with its message, such as "NotReady: Deployment web/nginx is
+// InProgress".
 func (s State) Text(message string) string {
 	if message == "" {
 		return string(s)
@@ -13,15 +14,15 @@ func (s State) Text(message string) string {
 	return string(s) + ": " + message
 }
 
-// ClusterSummary is how the deployments of one cluster are doing.
+// ClusterSummary summarizes the deployments of one cluster.
 type ClusterSummary struct {
-	// Ready of so many Deployments are ready.
+	// Ready is how many of the Deployments are ready.
 	Ready, Deployments int
 	Objects            Counts
 }
 
-// String is such as "3/3 deployments, 41/41 objects" or
-// "2/3 deployments, 38/41 objects, 1 modified, 2 missing".
+// String returns a text such as "3/3 deployments, 41/41 objects" or "2/3 deployments, 38/41
+// objects, 1 modified, 2 missing".
 func (s ClusterSummary) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d/%s, %d/%s", s.Ready, Number(s.Deployments, "deployment"), s.Objects.Ready, Number(s.Objects.Desired(), "object"))
@@ -42,7 +43,7 @@ func (s ClusterSummary) String() string {
 	return text.String()
 }
 
-// Number is a number with its noun: "1 object", "3 objects".
+// Number returns a number with its noun: "1 object", "3 objects".
 func Number(number int, noun string) string {
 	if number != 1 {
 		noun += "s"

@@ -2,8 +2,8 @@ package status
 
 import "fmt"
 
-// UnreachableError says that a cluster did not answer. It tells nothing about
-// what is on the cluster.
+// UnreachableError reports that a cluster did not respond. What is on the cluster is then
+// unknown.
 type UnreachableError struct {
 	Cluster string
 	Err     error
@@ -13,11 +13,11 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("cluster %s does not respond: %v", e.Cluster, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// DeniedError says that a cluster answered and refused a request: wrong
-// credentials, missing rights, a quota or a policy.
+// DeniedError reports that a cluster responded and refused a request: wrong credentials,
+// missing permissions, a quota or a policy.
 type DeniedError struct {
 	Cluster string
 	Err     error
@@ -27,12 +27,12 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("cluster %s denies the request: %v", e.Cluster, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// BusyError says that a cluster answered and could not carry a request out just
-// then: too many requests, a conflict with somebody else's change, an internal
-// error, an answer that broke off. The same request can succeed a moment later.
+// BusyError reports that a cluster responded and could not process a request at that time.
+// Causes are too many requests, a conflict with another change, an internal error, or an
+// incomplete response. The same request can succeed a moment later.
 type BusyError struct {
 	Cluster string
 	Err     error
@@ -42,5 +42,5 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("cluster %s cannot process the request now: %v", e.Cluster, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *BusyError) Unwrap() error { return e.Err }

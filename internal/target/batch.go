@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// batch collects what the evaluator runs for one bundle. Clusters whose templates and
-// contexts are equal share a run.
+// batch collects what the evaluator runs for one bundle. Clusters whose templates and contexts are
+// equal share one run.
 type batch struct {
 	request  Templates
 	reads    []reads          // Of sets, by index.

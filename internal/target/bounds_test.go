@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What templates return is read within the limits of a values file.
+// The output of templates is read within the limits of a values file.
 func TestTemplatedValuesAreBounded(t *testing.T) {
 	t.Parallel()
 

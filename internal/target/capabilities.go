@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Capabilities are what charts ask of a cluster, as it was when it was last read.
+// Capabilities are what charts read of a cluster, as of the last time it was read.
 type Capabilities struct {
 	// Version, Major and Minor are those of Kubernetes, such as "v1.36.0", "1", "36".
 	Version, Major, Minor string
 	// APIs are API versions and their kinds, such as "apps/v1" and
 	// "apps/v1/Deployment", sorted.
 	APIs []string
-	// Silent are API versions that are there and did not say which kinds they have.
+	// Silent are API versions that exist but did not return their kinds.
 	Silent []string
-	// MayGrow reports that the cluster can serve more API versions when the deployment is
-	// written: something else can add their definitions before.
+	// MayGrow is true if the cluster can serve more API versions when the deployment is written:
+	// other programs or deployments can add their definitions before.
 	MayGrow bool
-	// Fixed reports that the configuration sets them, whatever the cluster serves.
+	// Fixed is true if the configuration sets the capabilities, regardless of what the cluster
+	// serves.
 	Fixed bool
 }
 
@@ -29,13 +30,13 @@ func (c Capabilities) With(apis []string) Capabilities {
 	return c
 }
 
-// Equal reports whether charts read the same.
+// Equal reports whether charts read the same from both.
 func (c Capabilities) Equal(other Capabilities) bool {
 	return c.Version == other.Version && c.Major == other.Major && c.Minor == other.Minor && slices.Equal(c.APIs, other.APIs)
 }
 
-// Completed adds what was known before of API versions that are silent now: an API
-// whose server is down is not one that is gone.
+// Completed adds the earlier kinds of API versions that are silent now: an API whose server is down
+// still exists.
 func (c Capabilities) Completed(before Capabilities) Capabilities {
 	if len(c.Silent) == 0 {
 		return c

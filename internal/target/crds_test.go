@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// The default and a bundle without definitions keep their digests, which stand in states.
+// The default and a bundle without definitions keep their digests, which states contain.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
 	deployment := func(t *testing.T, file, own, custom, other, namespace string) target.Deployment {

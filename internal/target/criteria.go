@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// criteria are ready for matching. A nil selector was not given.
+// criteria are compiled for matching. A nil selector was not given.
 type criteria struct {
 	clusterName   string
 	cluster       labels.Selector
@@ -37,10 +37,10 @@ func compile(c fleetyaml.Criteria) (criteria, error) {
 	return compiled, nil
 }
 
-// match says whether all criteria hold; without any they never do. The criteria
-// about groups must hold for one and the same group, and a cluster without
-// groups counts as being in one that has no name and no labels (Fleet's
-// internal/cmd/controller/target/matcher/clustermatcher.go).
+// match reports whether all criteria match; without any criteria it returns false. The criteria
+// about groups must match one and the same group. A cluster without groups is treated as in a group
+// that has no name and no labels
+// (Fleet's internal/cmd/controller/target/matcher/clustermatcher.go).
 func (m criteria) match(c *candidate) bool {
 	if m == (criteria{}) {
 		return false
@@ -64,7 +64,7 @@ func (m criteria) matchGroup(name string, set labels.Set) bool {
 	return (m.group == "" || m.group == name) && (m.groupSelector == nil || m.groupSelector.Matches(set))
 }
 
-// matching are the indices of the criteria that match the cluster.
+// matching returns the indices of the criteria that match the cluster.
 func matching(all []criteria, c *candidate) []int {
 	var indices []int
 	for i, criteria := range all {
@@ -75,17 +75,17 @@ func matching(all []criteria, c *candidate) []int {
 	return indices
 }
 
-// candidate is a cluster with what is worked out once for all bundles.
+// candidate is a cluster with what is computed once for all bundles.
 type candidate struct {
 	Cluster
 
 	groups []*group
 	facts  facts
-	// known is what context returned.
+	// known is the cached result of context.
 	known map[string]any
 }
 
-// context is what "." is in a template. It is the same for all bundles and must not be
+// context returns what "." is in a template. It is the same for all bundles and must not be
 // changed.
 func (c *candidate) context() map[string]any {
 	if c.known == nil {
@@ -104,7 +104,7 @@ type group struct {
 	selector labels.Selector
 }
 
-// candidates are sorted by name. Two clusters of one name are an error.
+// candidates returns the clusters sorted by name. Two clusters of one name are an error.
 func candidates(clusters []Cluster, all []Group) ([]*candidate, error) {
 	groups := make([]*group, len(all))
 	for i, g := range all {
@@ -132,7 +132,7 @@ func candidates(clusters []Cluster, all []Group) ([]*candidate, error) {
 	return found, nil
 }
 
-// compileRules makes rules ready for matching and refuses names that do not exist.
+// compileRules compiles rules for matching and refuses names that do not exist.
 func compileRules(rules []Rule, clusters []*candidate, groups []Group) ([]criteria, error) {
 	compiled := make([]criteria, len(rules))
 	for i, rule := range rules {
@@ -170,10 +170,10 @@ func groupExists(name string, groups []Group) error {
 	return &UnknownGroupError{Name: name, Known: slices.Sorted(maps.Keys(known))}
 }
 
-// Match answers the clusters that at least one rule matches, sorted by name.
+// Match returns the clusters that at least one rule matches, sorted by name.
 //
-// Errors: *RuleError, around *UnknownClusterError or *UnknownGroupError where a
-// rule names what does not exist.
+// Errors: *RuleError. It wraps *UnknownClusterError or *UnknownGroupError if a rule names a cluster
+// or a group that does not exist.
 func Match(rules []Rule, clusters []Cluster, groups []Group) ([]Cluster, error) {
 	all, err := candidates(clusters, groups)
 	if err != nil {

@@ -16,25 +16,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Input is everything that decides about deployments. Nothing in it is changed.
+// Input is everything that decides about deployments. Deployments changes nothing in it.
 type Input struct {
 	Bundles []*bundle.Bundle
-	// Rules say which clusters get the bundles, except those that override them.
+	// Rules select the clusters that get the bundles. Bundles with overrideTargets override them.
 	Rules    []Rule
 	Clusters []Cluster
 	Groups   []Group
 	// Evaluator runs templates that do more than read a field of the cluster. It gets one
 	// request for each bundle that needs it.
 	Evaluator Evaluator
-	// CRDs is helm.crds of all bundles that do not set it.
+	// CRDs is the value of helm.crds for all bundles that do not set it.
 	CRDs string
 	// ServiceAccount returns the account of deployments whose options have none, "" for none.
 	// It is nil if there is no such default.
 	ServiceAccount func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
 }
 
-// Result is what follows from an Input. Equal deployments share their options;
-// they must not be changed.
+// Result is the result of Deployments. Equal deployments share their options; the options must not
+// be changed.
 type Result struct {
 	// Deployments are sorted by key.
 	Deployments []Deployment
@@ -47,14 +47,13 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or
-	// *ReleaseClashError. Its text does not name the cluster, so that one cause reads
-	// alike on many.
+	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or *ReleaseClashError. Its text
+	// does not name the cluster, so that the same cause has the same text on many clusters.
 	Err error
 }
 
 // Deployments decides which clusters get which bundles, and with which options.
-// What fails for one cluster fails there only.
+// A failure on one cluster does not affect other clusters.
 //
 // Errors: those of Match, bundles that cannot be matched at all, and the error of ctx if
 // it ends while templates run.
@@ -91,10 +90,10 @@ func Deployments(ctx context.Context, in Input) (Result, error) {
 	return result, nil
 }
 
-// inFile says in which file the templates stand that an error is about. Errors are
-// shared by clusters, so it is a copy that names the file.
+// inFile returns the error with the file that its templates are in. Clusters share errors, so
+// inFile sets the file in a copy.
 func inFile(file string, err error) error {
-	switch err := err.(type) { //nolint:errorlint // Only the error itself can name the file.
+	switch err := err.(type) { //nolint:errorlint // Only the error itself has the field File.
 	case *TemplateError:
 		named := *err
 		named.File = file
@@ -107,7 +106,7 @@ func inFile(file string, err error) error {
 	return err
 }
 
-// apply says of each cluster whether a rule matches it, and which rules match none.
+// apply reports for each cluster whether a rule matches it, and returns the rules that match none.
 func apply(rules []criteria, clusters []*candidate) (ruled []bool, unmatched []int) {
 	ruled = make([]bool, len(clusters))
 	for i, rule := range rules {
@@ -124,7 +123,7 @@ func apply(rules []criteria, clusters []*candidate) (ruled []bool, unmatched []i
 	return ruled, unmatched
 }
 
-// refuseClashes makes failures of deployments that would overwrite each other.
+// refuseClashes turns deployments that would overwrite each other into failures.
 func (r *Result) refuseClashes() {
 	type identity struct{ cluster, namespace, release string }
 	claims := make(map[identity][]string, len(r.Deployments))
@@ -152,7 +151,7 @@ func (r *Result) sort() {
 	})
 }
 
-// plan is what is worked out about one bundle for all clusters.
+// plan is what is computed of one bundle for all clusters.
 type plan struct {
 	bundle         *bundle.Bundle
 	customizations []*fleetyaml.Customization
@@ -160,7 +159,7 @@ type plan struct {
 	overrides      []criteria // Of OverrideTargets, by index.
 	partitions     []criteria // Of the rollout strategy, by index.
 	batch          *batch
-	// crds is helm.crds where the bundle does not set it.
+	// crds is the value of helm.crds if the bundle does not set it.
 	crds string
 	// account is Input.ServiceAccount.
 	account func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
@@ -173,9 +172,9 @@ type variant struct {
 	options            fleetyaml.Options
 	templating         *templating
 	release, namespace string
-	// content covers the files of the bundle that count.
+	// content covers the files of the bundle that the options use.
 	content string
-	// digest is that of a deployment with options that are not templated.
+	// digest is the digest of a deployment whose options are not templated.
 	digest string
 	err    error
 }
@@ -212,9 +211,9 @@ func newPlan(b *bundle.Bundle) (*plan, error) {
 	return p, nil
 }
 
-// decide says whether the cluster gets the bundle, and which customizations
-// count there. ruled says whether a rule matches the cluster (Fleet's
-// internal/cmd/controller/target/matcher/bundlematch.go).
+// decide reports whether the cluster gets the bundle, and returns the customizations that apply
+// there. ruled reports whether a rule matches the cluster
+// (Fleet's internal/cmd/controller/target/matcher/bundlematch.go).
 func (p *plan) decide(c *candidate, ruled bool) (matched []int, in bool) {
 	switch {
 	case p.bundle.Definition.OverrideTargets == nil:
@@ -243,8 +242,8 @@ func (p *plan) decide(c *candidate, ruled bool) (matched []int, in bool) {
 	return matched, true
 }
 
-// decideAlone is for a bundle whose overrideTargets are empty: its customizations
-// say where it goes, and without any it goes to the group "default".
+// decideAlone is for a bundle whose overrideTargets are empty. Its customizations select the
+// clusters. Without customizations, the bundle is deployed to the group "default".
 func (p *plan) decideAlone(c *candidate) (matched []int, in bool) {
 	if len(p.criteria) == 0 {
 		return nil, criteria{group: "default"}.match(c)
@@ -256,8 +255,8 @@ func (p *plan) decideAlone(c *candidate) (matched []int, in bool) {
 	return []int{first}, true
 }
 
-// addTo adds the deployments of the bundle, and those that cannot be made, to result. The
-// error is that of ctx.
+// addTo adds the deployments of the bundle, and those that cannot be made, to result. It returns an
+// error only if ctx has ended.
 func (p *plan) addTo(ctx context.Context, result *Result, evaluator Evaluator, clusters []*candidate, ruled []bool) error {
 	var drafts []*draft
 	for i, cluster := range clusters {
@@ -309,7 +308,7 @@ func (p *plan) draft(c *candidate, matched []int) *draft {
 	return d
 }
 
-// finish takes the results of all runs, or the error of the evaluator.
+// finish completes the deployment with the results of all runs, or the error of the evaluator.
 func (d *draft) finish(results []Evaluated, evaluation error) (Deployment, error) {
 	if d.err != nil || d.job == nil {
 		return d.deployment, d.err
@@ -371,7 +370,7 @@ func (p *plan) newVariant(matched []int) *variant {
 	return v
 }
 
-// releaseOf is the identity of the release (Fleet's internal/helmdeployer/deployer.go).
+// releaseOf returns the identity of the release (Fleet's internal/helmdeployer/deployer.go).
 func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string) {
 	namespace = given(given("default", o.DefaultNamespace), o.Namespace)
 	if o.Helm != nil && o.Helm.ReleaseName != "" {
@@ -380,18 +379,17 @@ func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string
 	return bundle.ReleaseName(b.Name), namespace
 }
 
-// maxReleaseName is Helm's limit.
+// maxReleaseName is Helm's limit for the name of a release.
 const maxReleaseName = 53
 
-// maxNamespaceName is the longest DNS label.
+// maxNamespaceName is the length of the longest DNS label.
 const maxNamespaceName = 63
 
-// maxServiceAccountName is what fits into a label of the release record.
+// maxServiceAccountName is the longest name that fits into a label of the release record.
 const maxServiceAccountName = 63
 
-// CheckNames says whether the namespace and the account of a deployment can have their
-// names. The error is a *NamespaceNameError or a *ServiceAccountNameError. Fleet finds
-// out on the cluster.
+// CheckNames checks the names of a deployment's namespace and service account. The error is a
+// *NamespaceNameError or a *ServiceAccountNameError. Fleet finds such errors only on the cluster.
 func (d Deployment) CheckNames() error {
 	if len(d.Namespace) > maxNamespaceName || !dnsLabel.MatchString(d.Namespace) {
 		return &NamespaceNameError{Name: d.Namespace}
@@ -411,12 +409,12 @@ func isReleaseName(name string) bool {
 	return len(name) <= maxReleaseName && dnsName.MatchString(name)
 }
 
-// digestVersion stands before every digest; see bundle.
+// digestVersion is the prefix of every digest; see bundle.
 const digestVersion = "v1"
 
-// digest covers what is deployed, but not where, and not how live objects are
-// judged: another way to compare them deploys nothing. 32 characters of it fit into
-// a Kubernetes label value.
+// digest covers what is deployed. It does not cover the cluster, nor how live objects are compared:
+// another comparison deploys nothing. 32 characters of the digest fit into a Kubernetes label
+// value.
 func digest(d Deployment, content string) (string, error) {
 	deployed := d.Options
 	deployed.Diff, deployed.Ignore, deployed.CorrectDrift = nil, nil, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// parsed makes a bundle of a fleet.yaml.
+// parsed returns a bundle from the text of a fleet.yaml.
 func parsed(tb testing.TB, name, text string) *bundle.Bundle {
 	tb.Helper()
 
@@ -142,7 +142,7 @@ func TestDeployments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const oddHash = "2ec7ba08" // Of MD5 of Odd_Name, the beginning.
+	const oddHash = "2ec7ba08" // The beginning of the MD5 of Odd_Name.
 	var got []string
 	for _, d := range result.Deployments {
 		got = append(got, fmt.Sprintf("%s: %s/%s paused=%t", d.Key(), d.Namespace, d.Release, d.Paused))
@@ -311,7 +311,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// Templates may change what they are given; nobody else must see it.
+// Templates may change their context. Other templates must not see the changes.
 func TestTemplatesDoNotLeak(t *testing.T) {
 	t.Parallel()
 
@@ -343,7 +343,7 @@ func fingerprint(t *testing.T, of ...any) string {
 	return string(data)
 }
 
-// The digest is kept in states, so it never changes for the same content.
+// States contain the digest, so it must never change for the same content.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 
@@ -381,7 +381,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Neither order nor company changes what a cluster gets.
+// What a cluster gets depends neither on the order nor on the other clusters and bundles.
 func TestDeploymentsProperties(t *testing.T) {
 	t.Parallel()
 
@@ -425,7 +425,7 @@ func TestDeploymentsProperties(t *testing.T) {
 	}
 }
 
-// fleetOf is a fleet in which every third bundle is templated.
+// fleetOf returns a fleet in which every third bundle is templated.
 func fleetOf(tb testing.TB, clusters, bundles int) target.Input {
 	tb.Helper()
 
@@ -451,7 +451,7 @@ func fleetOf(tb testing.TB, clusters, bundles int) target.Input {
 	return in
 }
 
-// retained is how many bytes the result for an input keeps.
+// retained returns how many bytes the result for an input keeps.
 func retained(b *testing.B, in target.Input) float64 {
 	b.Helper()
 	heap := func() uint64 {
@@ -488,7 +488,7 @@ func BenchmarkDeployments(b *testing.B) {
 	}
 }
 
-// BenchmarkPlainFields is a bundle whose templates only read fields of the cluster.
+// BenchmarkPlainFields measures a bundle whose templates only read fields of the cluster.
 func BenchmarkPlainFields(b *testing.B) {
 	in := fleetOf(b, 200, 0)
 	in.Bundles = []*bundle.Bundle{parsed(b, "bundle", `helm:

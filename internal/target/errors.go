@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// RuleError says what is wrong with one rule. Index counts from 0.
+// RuleError reports what is wrong with one rule. Index counts from 0.
 type RuleError struct {
 	Index int
 	Err   error
@@ -14,10 +14,10 @@ type RuleError struct {
 // Error counts rules from 1, as people do.
 func (e *RuleError) Error() string { return fmt.Sprintf("rule %d: %v", e.Index+1, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// UnknownClusterError says that a rule names a cluster that does not exist.
+// UnknownClusterError reports that a rule names a cluster that does not exist.
 type UnknownClusterError struct {
 	Name  string
 	Known []string
@@ -28,7 +28,7 @@ func (e *UnknownClusterError) Error() string {
 	return fmt.Sprintf("no cluster is called %q; %s", e.Name, listing("clusters", e.Known))
 }
 
-// UnknownGroupError says that a rule names a cluster group that does not exist.
+// UnknownGroupError reports that a rule names a cluster group that does not exist.
 type UnknownGroupError struct {
 	Name  string
 	Known []string
@@ -46,10 +46,10 @@ func listing(what string, known []string) string {
 	return "the " + what + " are " + strings.Join(known, ", ")
 }
 
-// TemplateError says which value of a bundle cannot be templated for a cluster.
+// TemplateError reports which value of a bundle cannot be templated for a cluster.
 type TemplateError struct {
-	// File is the fleet.yaml, "" for options that stand elsewhere. Place is the
-	// option, "helm.values.region" for example.
+	// File is the fleet.yaml, "" for options from elsewhere. Place is the option, for example
+	// "helm.values.region".
 	File, Place string
 	Err         error
 }
@@ -62,13 +62,13 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("templating %s of %s: %v", e.Place, e.File, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
 
-// EvaluationError says that the templates of a bundle could not be run, because a limit
-// was exceeded for example. It does not name the template that is to blame.
+// EvaluationError reports that the templates of a bundle could not be run, for example because a
+// limit was exceeded. It does not name the template that caused the error.
 type EvaluationError struct {
-	// File is the fleet.yaml, "" for options that stand elsewhere.
+	// File is the fleet.yaml, "" for options from elsewhere.
 	File string
 	Err  error
 }
@@ -84,28 +84,28 @@ func (e *EvaluationError) Error() string {
 // Unwrap returns the cause.
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
-// NonHermeticError says that a template calls a function whose answer is another
-// one each time, so that no plan could be kept.
+// NonHermeticError reports that a template calls a function that returns another result each time.
+// An apply could then not do what was planned.
 type NonHermeticError struct {
 	Function string
 }
 
-// Error says what to use instead.
+// Error also describes what to use instead.
 func (e *NonHermeticError) Error() string {
 	return fmt.Sprintf("%s returns another result each time, so every plan would show a change; pass the value from Terraform", e.Function)
 }
 
-// ReleaseNameError says that Helm does not take a release name.
+// ReleaseNameError reports that Helm does not accept a release name.
 type ReleaseNameError struct {
 	Name string
 }
 
-// Error says what Helm takes.
+// Error describes the names that Helm accepts.
 func (e *ReleaseNameError) Error() string {
 	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
 }
 
-// ReleaseClashError says that several bundles want to be one release of a cluster.
+// ReleaseClashError reports that several bundles use the same release of a cluster.
 type ReleaseClashError struct {
 	Release, Namespace string
 	// Bundles are sorted.
@@ -117,7 +117,7 @@ func (e *ReleaseClashError) Error() string {
 	return fmt.Sprintf("bundles %s all use release %s in namespace %s; set another helm.releaseName or namespace for each", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
 }
 
-// NamespaceNameError says that a deployment is to be in a namespace of no legal name.
+// NamespaceNameError reports that the name of a deployment's namespace is not valid.
 type NamespaceNameError struct {
 	Name string
 }
@@ -127,13 +127,12 @@ func (e *NamespaceNameError) Error() string {
 		"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", e.Name, maxNamespaceName)
 }
 
-// ServiceAccountNameError says that a bundle names a service account by no legal
-// name.
+// ServiceAccountNameError reports that the name of a bundle's service account is not valid.
 type ServiceAccountNameError struct {
 	Name string
 }
 
-// Error says which names are legal.
+// Error describes the valid names.
 func (e *ServiceAccountNameError) Error() string {
 	return fmt.Sprintf("serviceAccount %q is not a valid name of a service account: it must be a DNS name of at most %d characters", e.Name, maxServiceAccountName)
 }

@@ -9,26 +9,26 @@ import (
 const (
 	// LeftDelim begins an action of a template.
 	LeftDelim = "${"
-	// RightDelim ends it.
+	// RightDelim ends an action of a template.
 	RightDelim = "}"
 )
 
-// Evaluator runs the templates of bundles. They are the code of strangers and can end the
-// process that runs them, so the provider gives them to another process.
+// Evaluator runs the templates of bundles. Templates are untrusted code and can crash the process
+// that runs them, so the provider runs them in another process.
 type Evaluator interface {
-	// Evaluate returns one result for each run of the request, in their order. It
-	// changes nothing in the request. It returns an error only if no result is known,
-	// because a limit was exceeded for example; a template that fails is a result.
+	// Evaluate returns one result for each run of the request, in the same order. It does not
+	// change the request. It returns an error only if there is no result, for example because a
+	// limit was exceeded; a template that fails is a result.
 	Evaluate(ctx context.Context, request Templates) ([]Evaluated, error)
 }
 
-// Templates are the templates of one bundle and the contexts that they run with. They
+// Templates are the templates of one bundle and the contexts that they run with. The contexts
 // consist of plain values: strings, bools, numbers, nil, lists and maps.
 type Templates struct {
 	Sets []TemplateSet
-	// Contexts are what "." is in a template. No two are equal.
+	// Contexts are the values of "." in a template. No two are equal.
 	Contexts []map[string]any
-	// Runs are the pairs that are wanted, each once.
+	// Runs are the wanted pairs of a set and a context, each once.
 	Runs []TemplateRun
 }
 
@@ -37,21 +37,21 @@ type TemplateRun struct {
 	Set, Context int
 }
 
-// TemplateSet is a list of templates that run one after another with the same context,
-// which they can change.
+// TemplateSet is a list of templates that run one after another with the same context. Templates
+// can change the context.
 type TemplateSet struct {
 	Templates []Template
-	// FirstParsedLast says that the first template is parsed after the others. The first
-	// template that cannot be parsed is the one that is reported.
+	// FirstParsedLast is true if the first template is parsed after the others. The first template
+	// that cannot be parsed is the one that is reported.
 	FirstParsedLast bool
 }
 
 // Template is a text with actions in it.
 type Template struct {
-	// Place is the option that the text comes from.
+	// Place is the option that the text is from.
 	Place, Text string
-	// Parts are the texts that Text was made of. They only serve to find the one that
-	// an error comes from.
+	// Parts are the texts that Text was made of. They only serve to find the part that caused an
+	// error.
 	Parts []TemplatePart
 }
 
@@ -68,15 +68,14 @@ type Evaluated struct {
 	Failure *TemplateFailure
 }
 
-// TemplateFailure says which template failed, and why.
+// TemplateFailure describes which template failed, and why.
 type TemplateFailure struct {
 	Place, Cause string
-	// NonHermetic is the function that another result each time comes from, "" for
-	// other causes.
+	// NonHermetic is the function that returned another result each time, "" for other causes.
 	NonHermetic string
 }
 
-// err returns the error that the failure was before it crossed the process.
+// err returns the error that the other process turned into the failure.
 func (f *TemplateFailure) err() error {
 	cause := &evaluatedError{text: f.Cause}
 	if f.NonHermetic != "" {
@@ -97,7 +96,7 @@ func (e *evaluatedError) Unwrap() error { return e.err }
 
 var errNoEvaluator = errors.New("there is no evaluator")
 
-// run evaluates the request and checks that the results fit it.
+// run evaluates the request and checks that the number of results and texts is correct.
 func (r *Templates) run(ctx context.Context, evaluator Evaluator) ([]Evaluated, error) {
 	if len(r.Runs) == 0 {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 // recorder is an evaluator that keeps its requests.
 type recorder struct {
 	requests []target.Templates
-	// change changes what is returned.
+	// change changes the returned results.
 	change func([]target.Evaluated) ([]target.Evaluated, error)
 }
 
@@ -56,7 +56,7 @@ func TestEvaluatorRequests(t *testing.T) {
 	clusters := []target.Cluster{cluster("a", "env=dev"), cluster("b", "env=dev"), cluster("c", "env=prod"), valued, cluster("bare")}
 	tests := map[string]struct {
 		text string
-		// sets, contexts and runs are how many the request has. All are 0 without one.
+		// sets, contexts and runs are their numbers in the request. All are 0 without a request.
 		sets, contexts, runs int
 	}{
 		"no values":                             {"", 0, 0, 0},
@@ -94,7 +94,7 @@ func TestEvaluatorRequests(t *testing.T) {
 	}
 }
 
-// A request has what the templates read, and the parts that an error can come from.
+// A request contains the fields that the templates read, and the parts that can cause an error.
 func TestEvaluatorRequest(t *testing.T) {
 	t.Parallel()
 
@@ -122,7 +122,7 @@ func TestEvaluatorRequest(t *testing.T) {
 	}
 }
 
-// What fails for one cluster, or one bundle, fails there only.
+// A failure on one cluster, or in one bundle, does not affect others.
 func TestEvaluatorFailures(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +132,7 @@ func TestEvaluatorFailures(t *testing.T) {
 	partial := parsed(t, "partial", "helm: {values: {a: '${ if eq .ClusterLabels.env \"prod\" }${ fail \"no\" }${ end }${ .ClusterLabels.env }'}}\n")
 	fine := parsed(t, "fine", "helm: {values: {a: '${ .ClusterLabels.env }'}}\n")
 
-	// The cause does not matter to the bundle "fine", which needs no evaluator.
+	// The cause does not affect the bundle "fine", which needs no evaluator.
 	fineValues := map[string]any{
 		"a/fine": map[string]any{"a": "dev"}, "b/fine": map[string]any{"a": "prod"},
 		"plain/fine": map[string]any{"a": "dev"}, "bare/fine": map[string]any{"a": "${ .ClusterLabels.env }"},
@@ -233,7 +233,7 @@ func TestDeploymentsEndWithContext(t *testing.T) {
 	}
 }
 
-// Several templates are wrong. The same one is reported as ever.
+// If several templates are wrong, always the same one is reported.
 func TestFirstWrongTemplate(t *testing.T) {
 	t.Parallel()
 

@@ -7,15 +7,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// facts are what templates see of a cluster.
+// facts are what templates can read of a cluster.
 type facts struct {
 	name, namespace     string
 	labels, annotations map[string]string
 	values              map[string]any
 }
 
-// factsOf leaves out labels and annotations that belong to kubectl and Rancher,
-// as Fleet does (internal/cmd/controller/target/builder.go).
+// factsOf returns the facts of a cluster. It leaves out labels and annotations that belong to
+// kubectl and Rancher, as Fleet does (internal/cmd/controller/target/builder.go).
 func factsOf(c Cluster) facts {
 	f := facts{
 		name:      c.Name,
@@ -32,7 +32,7 @@ func factsOf(c Cluster) facts {
 	return f
 }
 
-// VisibleAnnotations are the annotations of a cluster that templates see.
+// VisibleAnnotations returns the annotations of a cluster that templates can read.
 func VisibleAnnotations(annotations map[string]string) map[string]string {
 	visible := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -47,7 +47,7 @@ func isForeign(key string) bool {
 	return strings.HasPrefix(key, wellknown.KubectlPrefix) || strings.Contains(key, wellknown.RancherDomain)
 }
 
-// context is what "." is in a template.
+// context returns what "." is in a template.
 func (f facts) context() map[string]any {
 	return map[string]any{
 		"ClusterName":        f.name,

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// fieldRead is an action that does nothing but read a field of the cluster. It matches
-// only what text/template certainly takes the same way: no trim markers, comments, pipes
-// or escapes.
+// fieldRead is an action that only reads a field of the cluster. It matches only actions that
+// text/template certainly reads in the same way: no trim markers, comments, pipes or escapes.
 var fieldRead = regexp.MustCompile(`^[ \t\r\n]*(?:` +
 	`((?:\.[A-Za-z_][A-Za-z0-9_]*)+)|` + // A path.
 	`index[ \t\r\n]+((?:\.[A-Za-z_][A-Za-z0-9_]*)+)[ \t\r\n]+"([A-Za-z0-9_./-]*)"` + // A path and a key.
@@ -46,8 +45,8 @@ func pathOf(match []string) []string {
 	return append(strings.Split(indexed[1:], "."), key)
 }
 
-// readFields returns the text with the fields of the context in it. ok is false if a field
-// is missing, or is no value of which the text is certain.
+// readFields returns the text with its actions replaced by fields of the context. ok is false if a
+// field is missing, or has a type whose text is not certain.
 func readFields(segments []segment, context map[string]any) (text string, ok bool) {
 	var b strings.Builder
 	for _, s := range segments {

@@ -91,8 +91,8 @@ func FuzzReadFields(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { compareFields(t, text) })
 }
 
-// compareFields reports whether the text is read in place. The result must then be that
-// of text/template.
+// compareFields reports whether the text is read in place. The result must then be the result of
+// text/template.
 func compareFields(t *testing.T, text string) bool {
 	t.Helper()
 

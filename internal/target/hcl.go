@@ -9,9 +9,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// HCLText is what is known of the text in the objects of a deployment that comes from a
-// Terraform configuration: files and values of a fleet_bundle, and labels, annotations and
-// template values of its cluster that values are templated with.
+// HCLText returns which text in the objects of a deployment is from a Terraform configuration. Such
+// text is in the files and values of a fleet_bundle. It is also in labels, annotations and template
+// values of the cluster that values are templated with.
 func (d Deployment) HCLText() diff.HCLText {
 	if d.Bundle.HCL.Files {
 		return diff.HCLText{All: true}
@@ -19,8 +19,8 @@ func (d Deployment) HCLText() diff.HCLText {
 	return diff.HCLText{Texts: d.OtherTexts(d.HelmOptions().Values)}
 }
 
-// OtherTexts are the texts in values that the bundle of a deployment does not have as they are,
-// except in HCL, sorted. What a template has made of a text is another one.
+// OtherTexts returns texts in values, sorted: those that the bundle's definition does not contain
+// unchanged, and those that HCL contains. A text that a template changed is thus one of them.
 func (d Deployment) OtherTexts(values any) []string {
 	public := bundle.TextsOf(d.Bundle.Definition)
 	found := map[string]bool{}

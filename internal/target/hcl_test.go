@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A text is public if a repository has it as it is. What a template has made of it, and what
-// HCL has as well, is not.
+// A text is public if a repository contains it unchanged. A text that a template changed is not
+// public, nor is a text that HCL contains too.
 func TestHCLText(t *testing.T) {
 	t.Parallel()
 	helm := func(values map[string]any) *fleetyaml.Helm { return &fleetyaml.Helm{Values: values} }

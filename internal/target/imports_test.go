@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A template of a stranger can end the process that parses it, so no code of this package
-// can reach a library that does.
+// An untrusted template can crash the process that parses it, so no code of this package may reach
+// a library that parses templates.
 func TestNoTemplateLibrary(t *testing.T) {
 	t.Parallel()
 

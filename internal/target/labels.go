@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// MayReadLabel reports whether anything in the input can depend on the label of a cluster with a key: a
-// selector of a rule, of a group or of a bundle, or a template, which may read all labels. It may report
-// true for a key that only looks as if it were read.
+// MayReadLabel reports whether anything in the input can depend on the label of a cluster with a
+// key: a selector of a rule, of a group or of a bundle, or a template. A template may read all
+// labels. The result can be true for a key that nothing reads.
 func (in Input) MayReadLabel(key string) bool {
 	quoted, err := json.Marshal(key)
 	if err != nil {
 		return true
 	}
-	// In JSON a selector has the key of a label in quotes. Which labels a template reads is not followed:
-	// it can make a key of its parts.
+	// In JSON a selector has the key of a label in quotes. Which labels a template reads is not
+	// analyzed: a template can build a key from parts.
 	signs := [][]byte{quoted, []byte("${"), []byte(labelReference)}
 	mentions := func(of any) bool {
 		text, err := json.Marshal(of)
@@ -25,7 +25,7 @@ func (in Input) MayReadLabel(key string) bool {
 		return true
 	}
 	for _, b := range in.Bundles {
-		// Values that are decrypted stand beside the definition.
+		// Decrypted values are not in the definition.
 		if b.Secrets != nil || mentions(b.Definition) {
 			return true
 		}

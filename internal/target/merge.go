@@ -8,11 +8,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// reset as a string option of a customization takes back what the bundle says.
+// reset as a string option of a customization clears the option of the bundle.
 const reset = "-"
 
-// customize lays customizations, merged with each other first, on the options of
-// a bundle (Fleet's internal/cmd/controller/options/calculate.go).
+// customize merges customizations with each other, and then over the options of a bundle
+// (Fleet's internal/cmd/controller/options/calculate.go).
 func customize(base fleetyaml.Options, customizations []*fleetyaml.Customization) fleetyaml.Options {
 	if len(customizations) == 0 {
 		return base
@@ -22,7 +22,7 @@ func customize(base fleetyaml.Options, customizations []*fleetyaml.Customization
 		custom = merge(custom, next.Options)
 	}
 	merged := merge(base, custom)
-	// Other than in Fleet, which documents "-" but takes it as it is.
+	// Unlike Fleet, which documents "-" but uses it literally.
 	for option, said := range map[*string]string{
 		&merged.DefaultNamespace: custom.DefaultNamespace,
 		&merged.Namespace:        custom.Namespace,
@@ -35,10 +35,10 @@ func customize(base fleetyaml.Options, customizations []*fleetyaml.Customization
 	return merged
 }
 
-// merge lays custom on base and changes neither. Other than in Fleet, which
-// never looks at them, createNamespace, deleteNamespace, deleteCRDResources,
-// ignore and helm's maxHistory and skipSchemaValidation of custom count; and
-// namespace labels and annotations count where custom applies only.
+// merge merges custom over base and changes neither. Unlike in Fleet, which never reads them, these
+// options of custom apply too: createNamespace, deleteNamespace, deleteCRDResources, ignore, and
+// helm's maxHistory and skipSchemaValidation. Namespace labels and annotations of custom apply only
+// where custom applies.
 func merge(base, custom fleetyaml.Options) fleetyaml.Options {
 	merged := base
 	merged.DefaultNamespace = given(base.DefaultNamespace, custom.DefaultNamespace)
@@ -85,7 +85,7 @@ func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
 	if base == nil {
 		base = &fleetyaml.Helm{}
 	}
-	merged := *base // valuesFiles stay those of the bundle; all have been read.
+	merged := *base // valuesFiles stay those of the bundle: all of them were read already.
 	merged.Chart = given(base.Chart, custom.Chart)
 	merged.Repo = given(base.Repo, custom.Repo)
 	merged.Version = given(base.Version, custom.Version)
@@ -110,7 +110,7 @@ func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
 	return &merged
 }
 
-// withCRDs settles helm.crds. It is left out where it has no effect, so that it changes no
+// withCRDs decides helm.crds. It removes helm.crds where it has no effect, so that it changes no
 // digest: the default, and a bundle without definitions.
 func (p *plan) withCRDs(options fleetyaml.Options) fleetyaml.Options {
 	helm := fleetyaml.Helm{}
@@ -119,7 +119,7 @@ func (p *plan) withCRDs(options fleetyaml.Options) fleetyaml.Options {
 	}
 	other := p.crds
 	if other == fleetyaml.CRDsCreateReplace && options.Namespace != "" {
-		other = "" // A bundle that is restricted to a namespace must not change those of others.
+		other = "" // A bundle that is restricted to a namespace must not change definitions that others use.
 	}
 	settled := given(other, helm.CRDs)
 	if settled == fleetyaml.CRDsCreate || !p.bundle.MayHaveCRDs() {
@@ -157,8 +157,8 @@ func mergeMaps(base, custom map[string]string) map[string]string {
 	return merged
 }
 
-// mergeBy replaces entries of base that have the key of one of custom, and
-// appends the others. An entry without a key is always appended.
+// mergeBy replaces entries of base whose key an entry of custom also has. It appends the other
+// entries of custom. An entry without a key is always appended.
 func mergeBy[T any, K comparable](base, custom []T, key func(T) K) []T {
 	if len(custom) == 0 {
 		return base

@@ -1,15 +1,15 @@
 package target
 
-// reads are the fields of the context that the templates of a set can read. The names of
-// clusters differ, so two contexts are equal only without the fields that nobody reads.
+// reads are the fields of the context that the templates of a set can read. The names of clusters
+// differ, so two contexts are equal only without the fields that no template reads.
 type reads struct {
 	all   bool
 	names map[string]bool
 }
 
-// readsOf finds the names after each "." in the set. A "." or "$" that no name follows can
-// be the whole context. Text beside the actions is searched too, so there can be more
-// names than the templates read, and never fewer.
+// readsOf finds the names after each "." in the set. A "." or "$" without a name after it can be
+// the whole context. readsOf also searches text outside of actions, so it can return more names
+// than the templates read, but never fewer.
 func readsOf(set TemplateSet) reads {
 	r := reads{names: make(map[string]bool)}
 	for _, t := range set.Templates {

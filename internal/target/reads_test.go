@@ -62,7 +62,7 @@ func FuzzReads(f *testing.F) {
 		context := map[string]any{"A": "a", "B": int64(1), "C": map[string]any{"A": map[string]any{"B": "c"}}}
 		parsed, err := template.New("text").Delims(LeftDelim, RightDelim).Option("missingkey=error").Parse(text)
 		if err != nil || (strings.Contains(text, "range") && strings.ContainsAny(text, "0123456789")) || strings.Count(text, "template") > 1 {
-			return // No template, or one that can take for ever.
+			return // It is no template, or one that can run for ever.
 		}
 		run := func(context map[string]any) string {
 			var b strings.Builder

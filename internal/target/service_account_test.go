@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A default service account is for deployments that have none, and their digest covers it.
+// A default service account is for deployments without one, and the digest covers it.
 func TestDefaultServiceAccount(t *testing.T) {
 	t.Parallel()
 

@@ -7,16 +7,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// DefaultNamespace is the workspace namespace of clusters that name none.
+// DefaultNamespace is the workspace namespace of clusters without one in the configuration.
 const DefaultNamespace = "fleet-default"
 
-// NewCluster is a cluster without facts, in the default workspace.
+// NewCluster returns a cluster without facts, in the default workspace.
 func NewCluster(name string) Cluster { return Cluster{Name: name, Namespace: DefaultNamespace} }
 
-// Cluster is what targeting knows of a cluster: facts, never a connection.
+// Cluster contains the facts of a cluster that targeting uses, never a connection.
 type Cluster struct {
 	Name           string
-	Namespace      string // Fleet's workspace namespace, seen by templates
+	Namespace      string // Fleet's workspace namespace, which templates can read
 	DisplayName    string
 	Labels         map[string]string
 	Annotations    map[string]string
@@ -33,8 +33,7 @@ type Group struct {
 	Labels   map[string]string
 }
 
-// Rule selects clusters. All criteria given must hold; a rule without any
-// matches nothing.
+// Rule selects clusters. All given criteria must match; a rule without criteria matches nothing.
 type Rule struct {
 	ClusterName          string
 	ClusterSelector      *fleetyaml.Selector
@@ -49,34 +48,34 @@ type Deployment struct {
 	// Release and Namespace identify the Helm release on the cluster.
 	Release   string
 	Namespace string
-	// Options are the bundle's options merged with those of the matching
-	// customizations, templated for this cluster.
+	// Options are the bundle's options merged with the options of the matching customizations,
+	// templated for this cluster.
 	Options fleetyaml.Options
-	// Digest covers the bundle's content, Options, Release and Namespace. What a
-	// bundle says of other clusters is not part of it.
+	// Digest covers the bundle's content, Options, Release and Namespace. It does not cover options
+	// that the bundle has for other clusters.
 	Digest string
-	// Unpinned says that Digest does not cover the objects that values come from,
-	// because their versions are not known yet.
+	// Unpinned is true if Digest does not cover the objects that values are read from, because
+	// their versions are not known yet.
 	Unpinned bool
-	// Capabilities are those that the chart is rendered with, nil for those that the
-	// cluster has at that moment. Digest does not cover them: another version of the
-	// cluster is no reason to deploy.
+	// Capabilities are what the chart is rendered with, nil for the capabilities that the cluster
+	// has at that moment. Digest does not cover them: another version of the cluster is no reason
+	// to deploy.
 	Capabilities *Capabilities
-	// WriteOnly is nil where the configuration gives none. Digest covers its versions.
+	// WriteOnly is nil if the configuration gives no write-only input. Digest covers its versions.
 	WriteOnly *WriteOnly
-	// Bundle is shared by all deployments of it and must not be changed.
+	// Bundle is shared by all of its deployments and must not be changed.
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.
 	Paused bool
-	// Partitions are the indices of the partitions that the bundle's rollout strategy
-	// names and that the cluster is in.
+	// Partitions are the indices of the partitions of the bundle's rollout strategy that the
+	// cluster is in.
 	Partitions []int
 }
 
-// Key is how a deployment is called in state and messages: "cluster/bundle".
+// Key returns the name of a deployment in state and messages: "cluster/bundle".
 func (d Deployment) Key() string { return Key(d.Cluster, d.Bundle.Name) }
 
-// HelmOptions are the options for Helm, empty ones if there are none.
+// HelmOptions returns the options for Helm, empty ones if there are none.
 func (d Deployment) HelmOptions() fleetyaml.Helm {
 	if d.Options.Helm == nil {
 		return fleetyaml.Helm{}
@@ -84,5 +83,5 @@ func (d Deployment) HelmOptions() fleetyaml.Helm {
 	return *d.Options.Helm
 }
 
-// Key joins the names of a cluster and a bundle, neither of which holds a "/".
+// Key joins the names of a cluster and a bundle. Neither contains a "/".
 func Key(cluster, bundle string) string { return cluster + "/" + bundle }

@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// valuesPlace is the option that values stand in.
+	// valuesPlace is the option that contains values.
 	valuesPlace = "helm.values"
-	// labelReference is what a value begins with that stands for a label.
+	// labelReference is the prefix of a value that is replaced by a label.
 	labelReference = "global.fleet.clusterLabels."
-	// maxDepth is how many maps deep label references are looked for.
+	// maxDepth is how many maps deep label references are searched.
 	maxDepth = 50
 )
 
 var errTooDeep = fmt.Errorf("values are more than %d maps deep", maxDepth)
 
-// templating is what can be worked out about the values of some options without
-// knowing the cluster.
+// templating is what can be computed from the values of some options without a cluster.
 type templating struct {
 	helm *fleetyaml.Helm
-	// err is what is wrong for every cluster.
+	// err is an error that every cluster has.
 	err           error
 	hasReferences bool
 	// shared are the templates of all clusters, nil if they are made for each cluster.
@@ -97,7 +96,7 @@ func (t *templating) newJob(c *candidate) (*job, error) {
 		return nil, err
 	}
 	if own != nil {
-		// Template values are the same for all clusters, so their errors come first.
+		// Template values are the same for all clusters, so their errors are reported first.
 		own.set.FirstParsedLast = own.hasValues
 	}
 	return &job{values: values, templates: own}, nil
@@ -117,23 +116,22 @@ func (j *job) finish(results []Evaluated, err error) (map[string]any, error) {
 	return j.templates.decode(j.values, results[j.run])
 }
 
-// templates are those of one cluster, or of all.
+// templates are the templates of one cluster, or of all clusters.
 type templates struct {
 	// set has no parts yet. Only the evaluator needs them.
 	set    TemplateSet
 	values map[string]any
-	// hasValues says that the first template of the set is the YAML of all values. The
-	// others are template values, by keys.
+	// hasValues is true if the first template of the set is the YAML of all values. The other
+	// templates are template values, by keys.
 	hasValues bool
 	keys      []string
-	// fields are the templates of the set if all of them only read fields, else nil. Any
-	// other template can change what the next ones read.
+	// fields are the templates of the set if all of them only read fields, else nil. Other
+	// templates can change what the templates after them read.
 	fields [][]segment
-	key    string // What identity returned.
+	key    string // The cached result of identity.
 }
 
-// newTemplates returns nil when there is no template. All values together are one
-// template, as YAML.
+// newTemplates returns nil if there is no template. All values together are one template, as YAML.
 func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {
@@ -167,8 +165,8 @@ func fieldsOf(set TemplateSet) [][]segment {
 	return fields
 }
 
-// readFields returns the templates after templating, or nil if the evaluator is needed. A
-// missing field needs it too, because the error is the one of text/template.
+// readFields returns the templates after templating, or nil if the evaluator is needed. A missing
+// field needs the evaluator too, because the error must be the error of text/template.
 func (t *templates) readFields(c *candidate) []string {
 	if t.fields == nil {
 		return nil
@@ -183,7 +181,7 @@ func (t *templates) readFields(c *candidate) []string {
 	return texts
 }
 
-// identity is equal for templates that are equal.
+// identity returns the same string for equal templates.
 func (t *templates) identity() string {
 	if t.key != "" {
 		return t.key
@@ -216,8 +214,8 @@ func partsOf(values map[string]any) []TemplatePart {
 	return parts
 }
 
-// decode makes values of the texts. What is wrong with an earlier text is reported before
-// the failure of a later template.
+// decode reads values from the texts. An error in an earlier text is reported before the failure of
+// a later template.
 func (t *templates) decode(values map[string]any, result Evaluated) (map[string]any, error) {
 	texts := result.Texts
 	if t.hasValues && len(texts) > 0 {
@@ -237,7 +235,7 @@ func (t *templates) decode(values map[string]any, result Evaluated) (map[string]
 	return values, nil
 }
 
-// unmarshal reads what a template returned, within the limits of a values file.
+// unmarshal reads the output of a template, within the limits of a values file.
 func unmarshal(text string, into any) error {
 	if len(text) > fleetyaml.MaxSize {
 		return fmt.Errorf("larger than %d MiB", fleetyaml.MaxSize>>20)
@@ -282,8 +280,8 @@ func eachText(value any, place string, see func(place, text string)) {
 	}
 }
 
-// hasReferences looks for label references where Fleet does: in maps, and in
-// maps that are items of lists.
+// hasReferences searches for label references where Fleet does: in maps, and in maps that are items
+// of lists.
 func hasReferences(values map[string]any, depth int) (bool, error) {
 	if depth > maxDepth {
 		return false, errTooDeep
@@ -316,8 +314,8 @@ func hasReferences(values map[string]any, depth int) (bool, error) {
 	return found, nil
 }
 
-// replaceReferences puts labels in the place of references to them, "" for those
-// the cluster does not have.
+// replaceReferences replaces references to labels by the labels, "" for labels that the cluster
+// does not have.
 func replaceReferences(values map[string]any, labels map[string]string) map[string]any {
 	replaced := make(map[string]any, len(values))
 	for key, value := range values {

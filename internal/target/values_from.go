@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// The kinds of objects that values can come from.
+// The kinds of objects that values can be read from.
 const (
 	ConfigMap = "ConfigMap"
 	Secret    = "Secret"
@@ -22,23 +22,22 @@ type Reference struct {
 	Kind, Namespace, Name string
 }
 
-// String is the reference as it stands in messages, "Secret/web/credentials".
+// String returns the reference as messages contain it, such as "Secret/web/credentials".
 func (r Reference) String() string { return fmt.Sprintf("%s/%s/%s", r.Kind, r.Namespace, r.Name) }
 
-// Source is one key of an object that values come from.
+// Source is one key of an object that values are read from.
 type Source struct {
 	Reference
 
 	Key string
 }
 
-// defaultKey holds the values of a source that names no key, as in Fleet
+// defaultKey is the key of a source that names no key, as in Fleet
 // (internal/helmdeployer/install.go).
 const defaultKey = "values.yaml"
 
-// ValuesFrom are the places on the cluster that values come from, in the order in
-// which they are laid over all others. Without a namespace an object is in that of
-// the release.
+// ValuesFrom returns the objects on the cluster that values are read from. Their values are merged
+// over all others in this order. An object without a namespace is in the namespace of the release.
 func (d Deployment) ValuesFrom() []Source {
 	if d.Options.Helm == nil {
 		return nil
@@ -60,7 +59,7 @@ func (d Deployment) ValuesFrom() []Source {
 	return sources
 }
 
-// References are the objects that ValuesFrom reads, each once.
+// References returns the objects that ValuesFrom reads, each once.
 func (d Deployment) References() []Reference {
 	var references []Reference
 	for _, source := range d.ValuesFrom() {
@@ -71,9 +70,9 @@ func (d Deployment) References() []Reference {
 	return references
 }
 
-// Pinned answers the deployment with a digest that covers the versions of the
-// objects its values come from, so that another version is a change. When the
-// version of one of them is not known, it is Unpinned instead.
+// Pinned returns the deployment with a digest that covers the versions of the objects that its
+// values are read from. Another version is thus a change. If one of the versions is not known, the
+// deployment is Unpinned instead.
 func (d Deployment) Pinned(versions map[Reference]string) Deployment {
 	references := d.References()
 	if len(references) == 0 {

@@ -47,7 +47,7 @@ func TestPinned(t *testing.T) {
 		}
 		return pinned.Digest
 	}
-	// Digests stand in states, so the way to make them never changes.
+	// States contain digests, so their computation must never change.
 	if got := digest("a", "b"); got != "v1-73967f436f9a6813b7a533532dbb0240" {
 		t.Errorf("digest %s", got)
 	}

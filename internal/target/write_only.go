@@ -19,7 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// The attributes that write-only input stands in.
+// The attributes of write-only input.
 const (
 	ValuesAttribute         = "values_wo"
 	ValuesVersionsAttribute = "values_wo_version"
@@ -27,24 +27,24 @@ const (
 	FilesVersionsAttribute  = "files_wo_version"
 )
 
-// WriteOnly is what a deployment gets from the configuration of the moment. Nothing stores
-// it but the release. Its versions stand for it in the digest.
+// WriteOnly is the write-only input of a deployment. Only the release stores it; Terraform does
+// not. The digest covers its versions instead of its content.
 type WriteOnly struct {
-	// Values are merged over all others. Nothing in them is a template.
+	// Values are merged over all other values. Nothing in them is a template.
 	Values map[string]any
-	// Files are manifests beside those of the bundle, sorted by name.
+	// Files are manifests in addition to those of the bundle, sorted by name.
 	Files []bundle.File
-	// The versions are "" where there are no values or no files.
+	// The versions are "" if there are no values or no files.
 	ValuesVersion, FilesVersion string
 }
 
-// Unknown stands in a WriteOnlyInput for what is not known while planning.
+// Unknown is the value in a WriteOnlyInput of what is not known while planning.
 type Unknown struct{}
 
-// WriteOnlyInput is the write-only input of a target, by bundle. nil means that all of it is
+// WriteOnlyInput is the write-only input of a target, by bundle. nil means that all entries are
 // unknown, unless there are no versions.
 type WriteOnlyInput struct {
-	// Values are maps, or texts that hold one as YAML or JSON.
+	// Values are maps, or texts that contain a map as YAML or JSON.
 	Values, Files                 map[string]any
 	ValuesVersions, FilesVersions map[string]string
 }
@@ -60,10 +60,10 @@ func (e *WriteOnlyError) Error() string {
 	return fmt.Sprintf("bundle %s: %s: %v", e.Bundle, e.Attribute, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *WriteOnlyError) Unwrap() error { return e.Err }
 
-// maxWriteOnlyFiles bounds the files of one bundle. A release record holds 1 MiB.
+// maxWriteOnlyFiles limits the files of one bundle. A release record stores at most 1 MiB.
 const maxWriteOnlyFiles = 1000
 
 // Read returns the write-only input of each bundle that has some. bundles are the names of
@@ -104,8 +104,8 @@ func appendError(errs []error, attribute, name string, err error) []error {
 	return append(errs, &WriteOnlyError{Attribute: attribute, Bundle: name, Err: err})
 }
 
-// checkVersions wants a version for each entry and an entry for each version, both for
-// bundles of the target. entries are nil where all of them are unknown.
+// checkVersions requires a version for each entry and an entry for each version, both for bundles
+// of the target. entries are nil if all of them are unknown.
 func checkVersions(attribute, versionsAttribute string, entries map[string]any, versions map[string]string, bundles []string) []error {
 	var errs []error
 	add := func(attribute, name, text string) {
@@ -134,8 +134,8 @@ func checkVersions(attribute, versionsAttribute string, entries map[string]any, 
 	return errs
 }
 
-// readValues reads the values of one bundle. A parser's error can quote them, so it is left
-// out.
+// readValues reads the values of one bundle. It leaves out the parser's error, which can quote the
+// values.
 func readValues(value any) (map[string]any, error) {
 	switch value := value.(type) {
 	case Unknown:
@@ -166,7 +166,7 @@ func readValues(value any) (map[string]any, error) {
 	return nil, errors.New("the values are neither an object nor a map written as YAML or JSON")
 }
 
-// readFiles reads the files of one bundle. The content of one that is unknown is empty.
+// readFiles reads the files of one bundle. The content of an unknown file is empty.
 func readFiles(value any) ([]bundle.File, error) {
 	if _, unknown := value.(Unknown); unknown {
 		return nil, nil
@@ -210,8 +210,8 @@ func fileContent(name string, value any) (string, error) {
 	return content, nil
 }
 
-// WithWriteOnly returns the deployment with write-only input, nil for none. The digest then
-// covers the versions of the input, and nothing else of it.
+// WithWriteOnly returns the deployment with write-only input, nil for none. The digest then covers
+// the versions of the input, but not its content.
 func (d Deployment) WithWriteOnly(w *WriteOnly) Deployment {
 	if w == nil {
 		return d
@@ -223,8 +223,8 @@ func (d Deployment) WithWriteOnly(w *WriteOnly) Deployment {
 	return d
 }
 
-// WithoutContent returns the deployment with the names and versions of its write-only input
-// alone, for those that must not be given the rest.
+// WithoutContent returns the deployment with only the names and versions of its write-only input,
+// for code that must not get the content.
 func (d Deployment) WithoutContent() Deployment {
 	if d.WriteOnly == nil {
 		return d
@@ -238,18 +238,18 @@ func (d Deployment) WithoutContent() Deployment {
 	return d
 }
 
-// HidesContent reports whether the objects of a deployment can contain what only the cluster,
-// the configuration of the moment or an encrypted file may know.
+// HidesContent reports whether the objects of a deployment can contain secret values: from the
+// cluster, from write-only input or from an encrypted file.
 func (d Deployment) HidesContent() bool { return d.LacksContent() || d.isDecrypted() }
 
 func (d Deployment) isDecrypted() bool { return d.Bundle != nil && d.Bundle.HasSecrets() }
 
-// LacksContent reports whether a deployment is made from more than its digest covers: values
-// from the cluster, or write-only ones.
+// LacksContent reports whether a deployment is made from more than its digest covers: values from
+// the cluster, or write-only values.
 func (d Deployment) LacksContent() bool { return d.WriteOnly != nil || len(d.ValuesFrom()) > 0 }
 
-// SecretTexts returns the texts of a deployment that must not be printed: those of its
-// write-only input and what was decrypted of its bundle.
+// SecretTexts returns the texts of a deployment that must not be printed: the texts of its
+// write-only input and the decrypted texts of its bundle.
 func (d Deployment) SecretTexts() []string {
 	var texts []string
 	if d.isDecrypted() {
@@ -285,8 +285,8 @@ func (d Deployment) MaskError(err error) error {
 	return diff.WithText(err, d.Mask(err.Error()))
 }
 
-// addManifests takes the leaves of each object but what names and types it. A file that is
-// no YAML is one text.
+// addManifests adds the leaves of each object, except those that name the object or its type. A
+// file that is no YAML is added as one text.
 func addManifests(found map[string]bool, content string) {
 	for document := range strings.SplitSeq("\n"+content, "\n---") {
 		var object map[string]any

@@ -76,7 +76,7 @@ func TestWriteOnlyInputRead(t *testing.T) {
 	}
 }
 
-// The digest covers versions and nothing else.
+// The digest covers only the versions.
 func TestDigestCoversVersionsOfWriteOnlyInput(t *testing.T) {
 	t.Parallel()
 	plain := target.Deployment{Digest: "v1-0"}
@@ -133,7 +133,7 @@ func TestSecretTexts(t *testing.T) {
 	}
 }
 
-// Whatever is given, an error does not quote it, and what is read can be written.
+// An error never quotes the input, and values that were read can be written.
 func FuzzWriteOnlyInput(f *testing.F) {
 	for _, seed := range []string{"a: b", "- a", "a: &a [b]\nc: *a", "{", "a: 1e400", "---\n---\n", "\x00"} {
 		f.Add(seed, seed)

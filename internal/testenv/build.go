@@ -18,15 +18,16 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// modulePath tells the root of the repository from the roots of the modules inside it.
+// modulePath identifies the root of the repository. The modules inside the repository have other
+// paths.
 const modulePath = "github.com/agentless-fleet/terraform-provider-fleet"
 
-// Log takes one line of progress, like t.Logf.
+// Log receives one line of progress, like t.Logf.
 type Log func(format string, args ...any)
 
 // A buildModule is a Go module of tools and what is built from it.
 type buildModule struct {
-	// dir has go.mod and go.sum. It is "" for a module that is written for the build.
+	// dir contains go.mod and go.sum. It is "" for a module that is written for the build.
 	dir string
 	// written are the files of such a module, by their paths. Its go.sum comes from the checksum database.
 	written map[string]string
@@ -43,7 +44,7 @@ type buildTool struct {
 	estimate string // of building it cold on 2 cores, such as "about 2 min"
 }
 
-// A buildFile joins YAML files of a dependency into one, so that they are always of its version.
+// A buildFile joins YAML files of a dependency into one, so that they always match its version.
 type buildFile struct {
 	name   string
 	module string
@@ -56,11 +57,11 @@ type buildLink struct {
 	from string // the folder of that build
 }
 
-// unusedFor is how long a build stays in the store after its last use.
+// unusedFor is how long an unused build stays in the store.
 const unusedFor = 30 * 24 * time.Hour
 
-// buildStore returns the folder for builds: one for all clones of the repository, because a build is found
-// by what it is made of.
+// buildStore returns the folder for builds. All clones of the repository share the folder, because
+// the name of a build is a hash of its content.
 func buildStore() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -69,8 +70,9 @@ func buildStore() (string, error) {
 	return filepath.Join(cache, "terraform-provider-fleet", "testenv"), nil
 }
 
-// build returns the folder under store that holds the module's programs and files. The folder's name
-// is a hash of everything that goes into them; it appears all at once when it is complete.
+// build returns the folder under store that contains the module's programs and files. The folder's
+// name is a hash of everything that they are built from. The folder appears only when it is
+// complete.
 func build(ctx context.Context, log Log, module buildModule, store string) (string, error) {
 	key, err := module.key(ctx)
 	if err != nil {
@@ -97,7 +99,7 @@ func build(ctx context.Context, log Log, module buildModule, store string) (stri
 		return "", err
 	}
 	unfinished := dir + ".unfinished"
-	// Either may be left from a build that was interrupted, or from which files were deleted.
+	// Both may exist: a build was interrupted, or files of a build were deleted.
 	for _, old := range []string{unfinished, dir} {
 		if err := os.RemoveAll(old); err != nil {
 			return "", fmt.Errorf("removing an incomplete build: %w", err)
@@ -112,7 +114,7 @@ func build(ctx context.Context, log Log, module buildModule, store string) (stri
 	return dir, nil
 }
 
-// markUsed keeps a build in the store for another while.
+// markUsed sets the time of the last use of a build.
 func markUsed(dir string) error {
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {
@@ -121,7 +123,7 @@ func markUsed(dir string) error {
 	return nil
 }
 
-// removeUnused removes the builds that were used last before a time.
+// removeUnused removes the builds whose last use was before a time.
 func removeUnused(store string, before time.Time) error {
 	entries, err := os.ReadDir(store)
 	if err != nil {
@@ -139,7 +141,7 @@ func removeUnused(store string, before time.Time) error {
 	return nil
 }
 
-// key names the content: the module's dependencies, the compiler, the platform and the flags.
+// key returns a hash of the module's dependencies, the compiler, the platform and the flags.
 func (m buildModule) key(ctx context.Context) (string, error) {
 	goVersion, err := m.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH").Output()
 	if err != nil {
@@ -246,18 +248,18 @@ func (m buildModule) joinFiles(ctx context.Context, file buildFile, dir string) 
 	return nil
 }
 
-// goCommand runs go in the module. A workspace or cgo would make other programs of the same key.
+// goCommand runs go in the module. A workspace or cgo would build other programs for the same key.
 func (m buildModule) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = m.dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if len(m.written) > 0 {
-		command.Env = append(command.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod") // It completes go.mod and go.sum.
+		command.Env = append(command.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod") // The option makes go complete go.mod and go.sum.
 	}
 	return command
 }
 
-// commandError adds what a command wrote to standard error.
+// commandError adds the standard error of a command to its error.
 func commandError(err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("%w\n%s", err, lastLines(string(exit.Stderr), 20))
@@ -290,7 +292,8 @@ func requiredVersion(goMod, module string) (string, error) {
 	return "", fmt.Errorf("%s does not require %s", goMod, module)
 }
 
-// repositoryRoot walks up from the working directory, which for a test is its package's.
+// repositoryRoot searches upwards from the working directory, which for a test is its package's
+// folder.
 func repositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

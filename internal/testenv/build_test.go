@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// hello is a module with one program, which says what the link flags tell it.
+// hello is a module with one program, which prints a text that the link flags set.
 func hello(t *testing.T) buildModule {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func hello(t *testing.T) buildModule {
 	}
 }
 
-// A recorder keeps progress lines, also of calls at the same time.
+// A recorder records progress lines, also of concurrent calls.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string
@@ -56,7 +56,7 @@ func (r *recorder) log(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
-// builds are the lines that announce that a compiler starts.
+// builds returns the lines that announce the start of a compiler.
 func (r *recorder) builds() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func TestBuildOnce(t *testing.T) {
 	t.Parallel()
 	module, store := hello(t), filepath.Join(t.TempDir(), "store")
 	var progress recorder
-	// Several test binaries ask at the same time.
+	// Several test binaries build at the same time.
 	var group errgroup.Group
 	dirs := make([]string, 4)
 	for i := range dirs {
@@ -206,7 +206,7 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// Builds of former versions do not stay for ever, and those in use do.
+// Builds of former versions are removed after some time, and used builds are kept.
 func TestRemoveUnused(t *testing.T) {
 	t.Parallel()
 	store, now := t.TempDir(), time.Now()
@@ -238,7 +238,7 @@ func TestRemoveUnused(t *testing.T) {
 	}
 }
 
-// A module that is written for a build makes another build when its text differs, and links to others.
+// A written module with another text is another build. A written module can link to other builds.
 func TestBuildWritten(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -283,7 +283,7 @@ func TestFormerVersion(t *testing.T) {
 	}
 }
 
-// The modules exist, and what is built is what is run.
+// The modules exist, and exactly the programs that run are built.
 func TestModules(t *testing.T) {
 	t.Parallel()
 	root, err := repositoryRoot()
@@ -340,7 +340,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// The table of versions in the documentation is that of the modules.
+// The table of versions in the documentation matches the modules.
 func TestVersionsInTheDocumentation(t *testing.T) {
 	t.Parallel()
 	root, err := repositoryRoot()

@@ -11,7 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrExternal answers what cannot be done to a cluster that this package did not start. A test skips.
+// ErrExternal reports an operation that is not possible on a cluster that this package did not
+// start. A test then skips.
 var ErrExternal = errors.New("the cluster is an existing one, not started by the test environment")
 
 // A Cluster is one Kubernetes cluster. Its methods may be called from several goroutines.
@@ -26,17 +27,18 @@ type Cluster struct {
 	config *rest.Config
 }
 
-// Context is the name of the cluster's context in the environment's kubeconfig.
+// Context returns the name of the cluster's context in the environment's kubeconfig.
 func (c *Cluster) Context() string { return c.context }
 
-// Host is the URL of the API server, such as "https://127.0.0.1:41234".
+// Host returns the URL of the API server, such as "https://127.0.0.1:41234".
 func (c *Cluster) Host() string { return c.RESTConfig().Host }
 
-// CACertificate is the PEM bundle that verifies the API server. An existing cluster may have none.
+// CACertificate returns the PEM bundle that verifies the API server. An existing cluster may have
+// none.
 func (c *Cluster) CACertificate() []byte { return c.RESTConfig().CAData }
 
-// Token is a bearer token with all rights. It is empty for an existing cluster whose kubeconfig
-// authenticates in another way.
+// Token returns a bearer token with all rights. It is empty for an existing cluster whose
+// kubeconfig authenticates in another way.
 func (c *Cluster) Token() string { return c.RESTConfig().BearerToken }
 
 // RESTConfig returns a copy of the settings to reach the cluster with all rights.
@@ -56,7 +58,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.local.stop(ctx)
 }
 
-// Start brings a stopped cluster back and returns when it is ready.
+// Start starts a stopped cluster again and returns when it is ready.
 func (c *Cluster) Start(ctx context.Context) error {
 	if c.local == nil {
 		return ErrExternal
@@ -69,9 +71,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Move restarts the cluster at another port and returns when it is ready there. The environment's
-// kubeconfig is rewritten. Settings taken from the cluster before still name the old address, where
-// nothing listens any more.
+// Move restarts the cluster at another port and returns when it is ready there. It also rewrites
+// the environment's kubeconfig. Settings that were read from the cluster before still have the old
+// address, where nothing listens any more.
 func (c *Cluster) Move(ctx context.Context) error {
 	if c.local == nil {
 		return ErrExternal
@@ -108,7 +110,7 @@ func (c *Cluster) addTo(kubeconfig *clientcmdapi.Config, token string) {
 	kubeconfig.Contexts[c.context] = &clientcmdapi.Context{Cluster: c.context, AuthInfo: c.context}
 }
 
-// write stores content at path so that a reader sees either the old or the new.
+// write stores content at path so that a reader sees either the old or the new content.
 func write(path string, content []byte) error {
 	unfinished := path + ".unfinished"
 	if err := os.WriteFile(unfinished, content, 0o600); err != nil {

@@ -18,7 +18,8 @@ import (
 
 const localhost = "127.0.0.1"
 
-// A controlPlane is the API server and the controllers of one cluster; etcd is the environment's.
+// A controlPlane is the API server and the controllers of one cluster. All clusters of the
+// environment share one etcd.
 type controlPlane struct {
 	name     string
 	dir      string
@@ -34,7 +35,7 @@ type controlPlane struct {
 	running []*process
 }
 
-// prepare writes the files that the cluster keeps for its life: certificate, keys and tokens.
+// prepare writes the files that stay the same over restarts: certificate, keys and tokens.
 func (c *controlPlane) prepare() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("creating the folder of cluster %s: %w", c.name, err)
@@ -48,7 +49,8 @@ func (c *controlPlane) prepare() error {
 		return fmt.Errorf("making the key of service accounts of cluster %s: %w", c.name, err)
 	}
 	c.ca = certificate
-	// Groups system:masters and so all rights, for the tests and, to keep this small, the controllers.
+	// The group system:masters gives all rights to the tests and, for simplicity, to the
+	// controllers.
 	tokens := c.token + ",admin,admin,system:masters\n"
 	files := map[string][]byte{
 		"apiserver.crt":       certificate,
@@ -66,7 +68,8 @@ func (c *controlPlane) prepare() error {
 
 func (c *controlPlane) file(name string) string { return filepath.Join(c.dir, name) }
 
-// changePort is for a stopped control plane. The old port is given up last, so that the new one differs.
+// changePort is for a stopped control plane. It gives up the old port last, so that the new port
+// differs.
 func (c *controlPlane) changePort() error {
 	port, err := reservePort()
 	if err != nil {
@@ -91,7 +94,7 @@ func (c *controlPlane) restConfig() *rest.Config {
 	}
 }
 
-// writeKubeconfig is for the controllers; tests get the environment's.
+// writeKubeconfig writes a kubeconfig for the controllers. Tests use that of the environment.
 func (c *controlPlane) writeKubeconfig() error {
 	kubeconfig := clientcmdapi.NewConfig()
 	cluster := &Cluster{context: c.name, config: c.restConfig()}
@@ -104,7 +107,7 @@ func (c *controlPlane) writeKubeconfig() error {
 	return write(c.file("kubeconfig"), content)
 }
 
-// start returns when the cluster is ready. It does nothing if the cluster runs.
+// start starts the cluster and returns when it is ready. It does nothing if the cluster runs.
 func (c *controlPlane) start(ctx context.Context, config *rest.Config) error {
 	if len(c.running) > 0 {
 		return nil
@@ -162,7 +165,7 @@ func (c *controlPlane) apiServerFlags() []string {
 		"--etcd-prefix=/" + c.name,
 		"--bind-address=" + localhost,
 		"--secure-port=" + strconv.Itoa(c.port.number),
-		"--permit-port-sharing=true", // With the socket that reserves the port.
+		"--permit-port-sharing=true", // Together with the socket that reserves the port.
 		"--tls-cert-file=" + c.file("apiserver.crt"),
 		"--tls-private-key-file=" + c.file("apiserver.key"),
 		"--token-auth-file=" + c.file("tokens.csv"),
@@ -180,7 +183,8 @@ type controller struct {
 	flags   []string
 }
 
-// controllers serve nothing: metrics and profiles of them would only need ports.
+// controllers returns the controllers of a cluster. They open no ports, which would only serve
+// metrics and profiles.
 func (c *controlPlane) controllers() []controller {
 	kubeconfig := c.file("kubeconfig")
 	return []controller{
@@ -188,8 +192,8 @@ func (c *controlPlane) controllers() []controller {
 			"--kubeconfig=" + kubeconfig,
 			"--service-account-private-key-file=" + c.file("service-account.key"),
 			"--root-ca-file=" + c.file("apiserver.crt"),
-			// Left alone each of its controllers makes 20 requests a second, and a rollout
-			// of some Deployments waits for that and for nothing else.
+			// By default each of its controllers makes 20 requests a second. That would be the only
+			// delay in a rollout of some Deployments.
 			"--kube-api-qps=200",
 			"--kube-api-burst=400",
 			"--leader-elect=false",
@@ -205,13 +209,13 @@ func (c *controlPlane) controllers() []controller {
 			"--config=" + filepath.Join(c.launcher.programs, "kwok.yaml"),
 			"--manage-all-nodes=true",
 			"--node-ip=" + localhost,
-			// Without a lease the node counts as lost after 40 s.
+			// Without a lease the node is treated as lost after 40 s.
 			"--node-lease-duration-seconds=40",
 		}},
 	}
 }
 
-// failure is nil while every process that the cluster needs runs.
+// failure returns nil while every process that the cluster needs runs.
 func (c *controlPlane) failure() error {
 	var failures []error
 	for _, p := range append([]*process{c.etcd}, c.running...) {

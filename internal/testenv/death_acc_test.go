@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// childVariable makes TestChild do something; its value is the folder for the environment.
+// childVariable turns TestChild on; its value is the folder for the environment.
 const childVariable = "FLEET_TESTENV_CHILD"
 
-// TestDeath lets a test process end in ways in which none of its own code can clean up.
+// TestDeath ends a test process in ways in which none of its own code can clean up.
 func TestDeath(t *testing.T) {
 	t.Parallel()
 	Require(t)
@@ -53,7 +53,7 @@ func TestDeath(t *testing.T) {
 			if got := len(child.processes(t)); got != len(programs()) {
 				t.Fatalf("processes without a reaper: got %d, want all %d", got, len(programs()))
 			}
-			// As the next Start does, but now.
+			// The next Start would do the same later.
 			if err := sweep(t.Context(), filepath.Dir(child.dir), 0, t.Logf); err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestSweepSparesTheLiving is the other side of the last case of TestDeath.
+// TestSweepSparesTheLiving checks that sweep keeps environments that are new or whose owner runs.
 func TestSweepSparesTheLiving(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
@@ -117,7 +117,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	}
 }
 
-// TestChild is the process that dies in TestDeath.
+// TestChild is the process that TestDeath ends.
 func TestChild(t *testing.T) { //nolint:paralleltest // It runs alone, in a process of its own.
 	parent := os.Getenv(childVariable)
 	if parent == "" {
@@ -126,11 +126,11 @@ func TestChild(t *testing.T) { //nolint:paralleltest // It runs alone, in a proc
 	if _, err := Start(t.Context(), Options{Parent: parent}); err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC() // The environment is dropped, as by a test that keeps the kubeconfig only. It must live on.
+	runtime.GC() // A test that keeps only the kubeconfig drops the environment too. The clusters must continue to run.
 	if err := write(filepath.Join(parent, "ready"), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = os.Stdin.Read(make([]byte, 1)) // Until it is closed.
+	_, _ = os.Stdin.Read(make([]byte, 1)) // Wait until it is closed.
 	panic("as in a test that fails badly")
 }
 
@@ -149,7 +149,7 @@ func startChild(t *testing.T) *child {
 	parent := t.TempDir()
 	command := exec.CommandContext(t.Context(), program, "-test.run=^TestChild$")
 	command.Env = append(os.Environ(), childVariable+"="+parent)
-	// To a file: a pipe would stay open as long as anything that inherits it runs.
+	// Write to a file: a pipe would stay open as long as a process that inherits it runs.
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func (c *child) processes(t *testing.T) []*os.Process {
 	return processes
 }
 
-// killReaper finds it as the leader of the group.
+// killReaper kills the reaper, which is the leader of the process group.
 func (c *child) killReaper(t *testing.T) {
 	t.Helper()
 	group, err := syscall.Getpgid(c.processes(t)[0].Pid)

@@ -25,7 +25,7 @@ func existingClusters() (kubeconfig string, contexts []string, ok bool) {
 	return kubeconfig, contexts, kubeconfig != "" && len(contexts) > 0
 }
 
-// connect returns the first clusters of contexts, each of which must answer.
+// connect returns the first clusters of contexts. Each of these clusters must respond.
 func connect(ctx context.Context, kubeconfig string, contexts []string, options Options) (*Env, error) {
 	if len(contexts) < options.Clusters {
 		return nil, fmt.Errorf("%d clusters are needed, but %s names %d", options.Clusters, contextsVariable, len(contexts))
@@ -57,7 +57,7 @@ func existingConfig(kubeconfig, name string) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Certificates that are files are read, so that a test can hand them on.
+	// Certificates in files are read, so that a test can pass on their content.
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, err
 	}

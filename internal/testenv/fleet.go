@@ -17,31 +17,31 @@ const (
 	FleetNamespace = "fleet-default"
 	// fleetSystem is the namespace of Fleet itself, in the management cluster and in all others.
 	fleetSystem = "cattle-fleet-system"
-	// fleetTimeout is far more than a start takes: an agent checks in 15 s after it was started.
+	// fleetTimeout is far more than a start takes: an agent checks in 15 s after its start.
 	fleetTimeout = 5 * time.Minute
 )
 
 // A FleetCluster is one cluster that a Fleet delivers to.
 type FleetCluster struct {
-	// Name is that of its Cluster object and of its context in the kubeconfig.
+	// Name is the name of its Cluster object and of its context in the kubeconfig.
 	Name           string
 	Labels         map[string]string
 	Annotations    map[string]string
 	TemplateValues map[string]any
 }
 
-// FleetOptions say what to start.
+// FleetOptions describe what to start.
 type FleetOptions struct {
-	// Clusters are those to deliver to, beside the management cluster. There may be none, for a Fleet of
-	// simulated clusters.
+	// Clusters are the clusters that the Fleet delivers to, in addition to the management cluster.
+	// There may be none, for a Fleet of simulated clusters.
 	Clusters []FleetCluster
-	// Parent and Log are those of Options.
+	// Parent and Log are as in Options.
 	Parent string
 	Log    Log
 }
 
-// A Fleet is a Rancher Fleet that runs: its controllers on a management cluster, and an agent for each
-// other cluster. Its methods may be called from several goroutines.
+// A Fleet is a running Rancher Fleet: its controllers on a management cluster, and an agent for
+// each other cluster. Its methods may be called from several goroutines.
 type Fleet struct {
 	env      *Env
 	clusters map[string]*Cluster
@@ -49,9 +49,9 @@ type Fleet struct {
 	processes *fleetProcesses
 }
 
-// StartFleet starts control planes and Fleet on them, and returns when every agent has checked in. It
-// builds the programs first if that was not done before. If it fails, nothing keeps running. Clusters
-// that exist already are not used: Fleet would stay on them.
+// StartFleet starts control planes and Fleet on them, and returns when every agent has checked in.
+// It first builds the programs if they are not built yet. If it fails, nothing keeps running.
+// Existing clusters are not used: Fleet would stay on them.
 func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
 	if _, _, ok := existingClusters(); ok {
 		return nil, ErrExternal
@@ -114,8 +114,8 @@ func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetClus
 	return group.Wait()
 }
 
-// join registers a cluster as its administrator would, with a kubeconfig, and starts its agent in place
-// of the Pod that agent management has created there.
+// join registers a cluster as its administrator would, with a kubeconfig. It then starts the agent,
+// in place of the Pod that agent management has created on the cluster.
 func (f *Fleet) join(ctx context.Context, management fleetClient, cluster FleetCluster) error {
 	kubeconfig, err := os.ReadFile(f.clusters[cluster.Name].local.file("kubeconfig"))
 	if err != nil {
@@ -135,18 +135,18 @@ func (f *Fleet) join(ctx context.Context, management fleetClient, cluster FleetC
 }
 
 // Cluster returns a cluster by its name. Its control plane can be stopped and started again. The
-// management cluster cannot be moved: agents know its address.
+// management cluster cannot be moved: agents have its address in their configuration.
 func (f *Fleet) Cluster(name string) *Cluster { return f.clusters[name] }
 
-// Management is the cluster with the Cluster objects and Bundles.
+// Management returns the cluster with the Cluster objects and Bundles.
 func (f *Fleet) Management() *Cluster { return f.clusters[FleetManagement] }
 
-// Kubeconfig is the path of a file with a context for the management cluster, which is the current one,
-// and for each other cluster, by their names. All of them have all rights.
+// Kubeconfig returns the path of a kubeconfig with a context for each cluster, by its name. The
+// management cluster's context is the current one. All contexts have all rights.
 func (f *Fleet) Kubeconfig() string { return f.env.Kubeconfig() }
 
-// Contexts are the names of all clusters: first the management cluster, then those that the Fleet
-// delivers to.
+// Contexts returns the names of all clusters: first the management cluster, then the clusters that
+// the Fleet delivers to.
 func (f *Fleet) Contexts() []string { return f.env.Contexts() }
 
 // Stop ends Fleet and its clusters and removes their folder. A second call does nothing.

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestFleet does to one Fleet what tests of the engine will do.
+// TestFleet uses one Fleet as tests of the engine do.
 //
 //nolint:paralleltest // The parts share a Fleet, and some stop parts of it.
 func TestFleet(t *testing.T) {
@@ -74,7 +74,7 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// TestFleetSimulated delivers to clusters that are not there.
+// TestFleetSimulated delivers to simulated clusters.
 func TestFleetSimulated(t *testing.T) {
 	t.Parallel()
 	Require(t)
@@ -116,7 +116,8 @@ func TestFleetSimulated(t *testing.T) {
 	}
 }
 
-// simulatedClusters are few for a test; FLEET_TEST_SIMULATED sets another number to measure with.
+// simulatedClusters returns a small number for a test; FLEET_TEST_SIMULATED sets another for
+// measurements.
 func simulatedClusters() int {
 	if number, err := strconv.Atoi(os.Getenv("FLEET_TEST_SIMULATED")); err == nil {
 		return number
@@ -173,7 +174,8 @@ func checkProcesses(t *testing.T, fleet *Fleet) {
 	}
 }
 
-// checkLost writes that the agent of a cluster was seen now, as Fleet may, and waits until that is undone.
+// checkLost reports the agent of a cluster as seen now, as Fleet may, and waits until that is
+// undone.
 func checkLost(t *testing.T, fleet *Fleet, cluster string) {
 	t.Helper()
 	management, err := fleet.newFleetClient(FleetManagement)
@@ -305,7 +307,7 @@ func until(t *testing.T, what string, condition func(context.Context) error) {
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := condition(ctx)
 		if ctx.Err() == nil {
-			last = err // Not that the time is over.
+			last = err // Keep the error from before the time was over.
 		}
 		return err == nil, nil
 	})

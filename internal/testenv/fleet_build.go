@@ -16,9 +16,9 @@ const (
 	fleetRBAC       = "fleet-rbac.yaml" // a Helm template
 )
 
-// BuildFleet builds the programs of Rancher Fleet unless that was done before, and returns the folder
-// with fleetcontroller and fleetagent, and with what Fleet's charts install beside them. The working
-// directory must be inside the repository.
+// BuildFleet builds the programs of Rancher Fleet unless they are built already. It returns the
+// folder with fleetcontroller, fleetagent, and the CRDs and rights that Fleet's charts install. The
+// working directory must be inside the repository.
 func BuildFleet(ctx context.Context, log Log) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -35,10 +35,10 @@ func BuildFleet(ctx context.Context, log Log) (string, error) {
 	return build(ctx, orSilent(log), module, store)
 }
 
-// fleetPrograms are the names of the programs of Fleet that run in an environment.
+// fleetPrograms returns the names of the programs of Fleet that run in an environment.
 func fleetPrograms() []string { return []string{fleetController, fleetAgent} }
 
-// fleetModule takes everything from one version of Fleet's module: programs, CRDs and rights.
+// fleetModule reads everything from one version of Fleet's module: programs, CRDs and rights.
 func fleetModule(root string) (buildModule, error) {
 	dir := filepath.Join(root, "internal", "testenv", "fleet")
 	version, err := requiredVersion(filepath.Join(dir, "go.mod"), fleetPath)

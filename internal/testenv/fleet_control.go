@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Names of Fleet's processes and of their logs. An agent is named as its cluster, with a prefix.
+// Names of Fleet's processes and of their logs. An agent has the name of its cluster, with a
+// prefix.
 const (
 	controllerProcess      = "controller"
 	cleanupProcess         = "cleanup"
@@ -15,7 +16,8 @@ const (
 	agentPrefix            = "agent-"
 )
 
-// controllerVariables are the settings that Fleet's chart makes, without ports: nobody looks at metrics.
+// controllerVariables returns the settings of Fleet's chart, without ports: the tests read no
+// metrics.
 func controllerVariables() []string {
 	variables := []string{
 		"FLEET_METRICS_BIND_ADDRESS=0",
@@ -45,8 +47,8 @@ func agentVariables() []string {
 	}
 }
 
-// withoutElection lets a program start at once after it was killed. Otherwise it waits for the end of
-// its own Lease, or gives up when a busy machine renews it late.
+// withoutElection lets a program start at once after it was killed. With an election, it would wait
+// for the end of its own Lease. It would also exit when a busy machine renews the Lease late.
 const withoutElection = "--leader-elect=false"
 
 func (f *Fleet) startControllers(ctx context.Context) error {
@@ -60,13 +62,13 @@ func (f *Fleet) startControllers(ctx context.Context) error {
 	return f.processes.launch(ctx, agentManagementProcess, fleetController, f.processes.file("kubeconfig"), variables, "agentmanagement", "--disable-bootstrap")
 }
 
-// StartController starts the controller that turns Bundles into BundleDeployments. It does nothing if
-// the controller runs. The controller needs some seconds before it acts: wait for what it does.
+// StartController starts the controller that turns Bundles into BundleDeployments. It does nothing
+// if the controller runs. The controller acts only after some seconds, so wait for its results.
 func (f *Fleet) StartController(ctx context.Context) error {
 	return f.processes.launch(ctx, controllerProcess, fleetController, f.processes.file("kubeconfig"), controllerVariables(), withoutElection)
 }
 
-// StopController kills that controller. Agents and agent management run on.
+// StopController kills that controller. Agents and agent management continue to run.
 func (f *Fleet) StopController(ctx context.Context) error {
 	return f.processes.end(ctx, controllerProcess)
 }
@@ -76,8 +78,8 @@ func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
 	return f.processes.end(ctx, agentPrefix+cluster)
 }
 
-// StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
-// 15 s after the start. It does nothing if the agent runs.
+// StartAgent starts the agent of a cluster and returns when the agent has checked in, about 15 s
+// after the start. It does nothing if the agent runs.
 func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
 	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
 	defer cancel()
@@ -104,7 +106,8 @@ func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster 
 	return management.awaitCheckIn(ctx, cluster, began)
 }
 
-// electionVariables are needed by every program of Fleet, also by one that holds no election.
+// electionVariables returns the variables that every program of Fleet needs, also without an
+// election.
 func electionVariables() []string {
 	return []string{
 		"CATTLE_ELECTION_LEASE_DURATION=30s",

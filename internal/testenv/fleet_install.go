@@ -26,7 +26,7 @@ import (
 // fleetAccount is the service account of Fleet's controllers.
 const fleetAccount = "fleet-controller"
 
-// fleetClusters are Fleet's Cluster objects.
+// fleetClusters returns the resource of Fleet's Cluster objects.
 func fleetClusters() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: "clusters"}
 }
@@ -52,8 +52,8 @@ func (f *Fleet) newFleetClient(name string) (fleetClient, error) {
 	return fleetClient{readiness: ready, cluster: cluster, dynamic: objects}, err
 }
 
-// install makes what Fleet's charts make in a management cluster, except for the Deployments. It
-// returns a kubeconfig with the rights that Fleet's own controllers have there.
+// install creates what Fleet's charts create in a management cluster, except for the Deployments.
+// It returns a kubeconfig with the rights that Fleet's own controllers have there.
 func (c fleetClient) install(ctx context.Context, programs string, manageAgents bool) (string, error) {
 	for _, name := range []string{fleetSystem, FleetNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -109,13 +109,14 @@ func (c fleetClient) createCRDs(ctx context.Context, programs string) error {
 	return nil
 }
 
-// configure makes the one ConfigMap that Fleet's programs read.
+// configure creates the one ConfigMap that Fleet's programs read.
 func (c fleetClient) configure(ctx context.Context, manageAgents bool) error {
 	config, err := json.Marshal(map[string]any{
 		"apiServerURL": c.cluster.Host(),
 		"apiServerCA":  c.cluster.CACertificate(),
-		"agentTLSMode": "strict", // The certificate is known to no other system.
-		// A Bundle for each agent, which updates it. There is none for simulated clusters.
+		"agentTLSMode": "strict", // No other system trusts the certificate.
+		// true creates a Bundle for each agent, which updates the agent. Simulated clusters have
+		// none.
 		"manageAgent": manageAgents,
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func renderFleetChart(content string) ([]byte, error) {
 	}
 	data := map[string]any{
 		"Release": map[string]any{"Namespace": fleetSystem},
-		// As with --disable-bootstrap: the management cluster is none of those to deliver to.
+		// As with --disable-bootstrap: Fleet does not deliver to the management cluster.
 		"Values": map[string]any{"bootstrap": map[string]any{"enabled": false}},
 	}
 	var rendered bytes.Buffer
@@ -149,13 +150,14 @@ func renderFleetChart(content string) ([]byte, error) {
 	return rendered.Bytes(), nil
 }
 
-// A createdObject can be read again with its client.
+// A createdObject is an object with a client that can read it again.
 type createdObject struct {
 	client dynamic.ResourceInterface
 	object *unstructured.Unstructured
 }
 
-// create creates the objects of a file, in Fleet's namespace those that need one and name none.
+// create creates the objects of a file. Objects that need a namespace and name none are created in
+// Fleet's namespace.
 func (c fleetClient) create(ctx context.Context, content []byte) ([]createdObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
 	if err != nil {
@@ -190,7 +192,7 @@ func (c fleetClient) create(ctx context.Context, content []byte) ([]createdObjec
 	}
 }
 
-// register makes the objects by which an administrator adds a cluster.
+// register creates the objects with which an administrator adds a cluster.
 func (c fleetClient) register(ctx context.Context, cluster FleetCluster, kubeconfig []byte) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: cluster.Name + "-kubeconfig"},
@@ -202,7 +204,7 @@ func (c fleetClient) register(ctx context.Context, cluster FleetCluster, kubecon
 	return c.addCluster(ctx, cluster, map[string]any{"kubeConfigSecret": secret.Name})
 }
 
-// addCluster creates a Cluster object with more in its specification than the cluster says.
+// addCluster creates a Cluster object. spec is added to the specification.
 func (c fleetClient) addCluster(ctx context.Context, cluster FleetCluster, spec map[string]any) error {
 	if cluster.TemplateValues != nil {
 		spec["templateValues"] = cluster.TemplateValues
@@ -221,8 +223,8 @@ func (c fleetClient) addCluster(ctx context.Context, cluster FleetCluster, spec 
 	return nil
 }
 
-// awaitAgentManagement waits for what an agent registers with. An agent that misses some of it tries
-// again a minute later.
+// awaitAgentManagement waits for the objects that an agent registers with. An agent that misses one
+// of them tries again only after a minute.
 func (c fleetClient) awaitAgentManagement(ctx context.Context) error {
 	return c.wait(ctx, "agent management to prepare the cluster", func(ctx context.Context) error {
 		if _, err := c.client.CoreV1().ConfigMaps(fleetSystem).Get(ctx, "fleet-agent", metav1.GetOptions{}); err != nil {
@@ -247,12 +249,12 @@ func (c fleetClient) awaitCheckIn(ctx context.Context, cluster string, since tim
 	})
 }
 
-// clusters are the Cluster objects of the Fleet.
+// clusters returns a client for the Cluster objects of the Fleet.
 func (c fleetClient) clusters() dynamic.ResourceInterface {
 	return c.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace)
 }
 
-// lastSeen returns when an agent has checked in.
+// lastSeen returns when an agent last checked in.
 func (c fleetClient) lastSeen(ctx context.Context, cluster string) (time.Time, error) {
 	found, err := c.clusters().Get(ctx, cluster, metav1.GetOptions{})
 	if err != nil {

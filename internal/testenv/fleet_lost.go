@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LoseAgent kills the agent of a cluster, and makes it one that was last seen an hour ago. It stays so
+// LoseAgent kills the agent of a cluster and sets its last check-in to an hour ago. This remains so
 // until StartAgent.
 func (f *Fleet) LoseAgent(ctx context.Context, cluster string) error {
 	management, err := f.newFleetClient(FleetManagement)
@@ -28,8 +28,8 @@ func (f *Fleet) LoseAgent(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// loseAgent sets when an agent was last seen. A policy refuses any other time: Fleet's controller
-// writes the whole status of a cluster, also one that it has read before the agent was lost.
+// loseAgent sets when an agent was last seen. A policy refuses any other time. It is needed because
+// Fleet's controller writes the whole status of a cluster, also from before the agent was lost.
 func (c fleetClient) loseAgent(ctx context.Context, cluster string, at time.Time) error {
 	policy, binding := lostPolicy(cluster, at)
 	admission := c.client.AdmissionregistrationV1()
@@ -55,7 +55,7 @@ func (c fleetClient) loseAgent(ctx context.Context, cluster string, at time.Time
 	return c.setLastSeen(ctx, cluster, at)
 }
 
-// findAgent ends what loseAgent began. It does nothing for other agents.
+// findAgent reverts loseAgent. It does nothing for other agents.
 func (c fleetClient) findAgent(ctx context.Context, cluster string) error {
 	policy, binding := lostPolicy(cluster, time.Time{})
 	admission := c.client.AdmissionregistrationV1()
@@ -79,7 +79,7 @@ func (c fleetClient) setLastSeen(ctx context.Context, cluster string, at time.Ti
 	return err
 }
 
-// lostPolicy refuses each status of a cluster whose agent was seen at another time.
+// lostPolicy refuses each status of a cluster in which the agent was seen at another time.
 func lostPolicy(cluster string, at time.Time) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	of, meta := fleetClusters(), metav1.ObjectMeta{Name: "lost-agent-of-" + cluster}
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{

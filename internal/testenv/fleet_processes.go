@@ -24,8 +24,8 @@ func newFleetProcesses(env *Env) *fleetProcesses {
 	return &fleetProcesses{dir: filepath.Join(env.local.dir, "fleet"), group: env.local.reaper.group, running: map[string]*process{}}
 }
 
-// link gives the programs a path inside the environment, by which sweep finds their processes:
-// no argument of theirs contains one.
+// link gives the programs a path inside the environment. Their arguments contain no such path, and
+// sweep finds processes by it.
 func (p *fleetProcesses) link(programs string) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return fmt.Errorf("creating the folder of Fleet: %w", err)
@@ -97,7 +97,7 @@ func (p *fleetProcesses) endAll(ctx context.Context) error {
 	return nil
 }
 
-// failure is nil while every process of Fleet runs that was not stopped.
+// failure returns nil while every process of Fleet runs that was not stopped.
 func (p *fleetProcesses) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

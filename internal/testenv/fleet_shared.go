@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sharedFleet is, as shared, the one thing of its kind that tests of a binary have in common.
+// sharedFleet is shared by all tests of a binary, like shared.
 //
 //nolint:gochecknoglobals // See above; it is started at most once and never changed.
 var sharedFleet = sync.OnceValues(func() (*Fleet, error) {
@@ -19,7 +19,7 @@ var sharedFleet = sync.OnceValues(func() (*Fleet, error) {
 	return StartFleet(ctx, FleetOptions{Clusters: SharedFleetClusters(), Log: logToStderr})
 })
 
-// SharedFleetClusters are the clusters of SharedFleet.
+// SharedFleetClusters returns the clusters of SharedFleet.
 func SharedFleetClusters() []FleetCluster {
 	cluster := func(name, env string) FleetCluster {
 		return FleetCluster{
@@ -31,9 +31,10 @@ func SharedFleetClusters() []FleetCluster {
 	return []FleetCluster{cluster("c1", "dev"), cluster("c2", "prod"), cluster("c3", "prod")}
 }
 
-// SharedFleet returns a Fleet with three clusters, c1 to c3, that all tests of the binary share. The
-// first call starts it; it ends with the process. A test uses Bundles and namespaces with names of its
-// own, and stops neither agents nor controllers. It skips where tests run on existing clusters.
+// SharedFleet returns a Fleet with three clusters, c1 to c3, that all tests of the binary share.
+// The first call starts the Fleet; it ends with the process. A test uses Bundles and namespaces
+// with its own names, and stops neither agents nor controllers. The test skips if tests run on
+// existing clusters.
 func SharedFleet(tb testing.TB) *Fleet {
 	tb.Helper()
 	Require(tb)
@@ -41,8 +42,8 @@ func SharedFleet(tb testing.TB) *Fleet {
 	return fleet.forTest(tb, err)
 }
 
-// NewFleet starts a Fleet for one test, which may do everything to it. It ends with the test. It skips
-// where tests run on existing clusters.
+// NewFleet starts a Fleet for one test, which may do everything to it. The Fleet ends with the
+// test. The test skips if tests run on existing clusters.
 func NewFleet(tb testing.TB, clusters ...FleetCluster) *Fleet {
 	tb.Helper()
 	Require(tb)
@@ -79,7 +80,8 @@ func (f *Fleet) forTest(tb testing.TB, err error) *Fleet {
 	return f
 }
 
-// keepLogs copies the logs of Fleet to .build of the repository, because their folder is removed.
+// keepLogs copies the logs of Fleet to .build of the repository, because the folder of the logs is
+// removed.
 func (f *Fleet) keepLogs(test string) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {

@@ -19,25 +19,26 @@ import (
 )
 
 const (
-	// standInRequests is how many requests of the stand-in are under way at once.
+	// standInRequests is how many requests of the stand-in run at the same time.
 	standInRequests = 16
-	// standInPage is how many BundleDeployments it lists at once.
+	// standInPage is how many BundleDeployments the stand-in lists in one request.
 	standInPage = 500
-	// watchTime is after what time it lists everything again, and checkInInterval how old the report of
-	// an agent may be then. Together they are the 15 minutes of agents.
+	// watchTime is after what time the stand-in lists everything again. checkInInterval is how old
+	// the report of an agent may be then. Together they are the 15 minutes of agents.
 	watchTime       = 5 * time.Minute
 	checkInInterval = 10 * time.Minute
 )
 
-// fleetDeployments are Fleet's BundleDeployment objects.
+// fleetDeployments returns the resource of Fleet's BundleDeployment objects.
 func fleetDeployments() schema.GroupVersionResource {
 	return fleetClusters().GroupVersion().WithResource("bundledeployments")
 }
 
-// Simulate adds Cluster objects without a cluster behind them. A stand-in for their agents reports each
-// BundleDeployment as applied and ready, and does nothing else: no chart is rendered, and there are no
-// objects. Everything else of Fleet is real, so this measures how Fleet and what writes Bundles grow with
-// the number of clusters. It returns when Fleet has prepared the clusters and all agents were seen.
+// Simulate adds Cluster objects without clusters. A stand-in for their agents reports each
+// BundleDeployment as applied and ready, and does nothing else: no chart is rendered, and there are
+// no objects. Everything else of Fleet is real. Simulate thus measures how the load of Fleet and of
+// clients that write Bundles grows with the number of clusters. It returns when Fleet has prepared
+// the clusters and all agents were seen.
 func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (*Simulation, error) {
 	client, err := f.newFleetClient(FleetManagement)
 	if err != nil {
@@ -65,7 +66,7 @@ func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (*Simulat
 	return played.simulation, nil
 }
 
-// A Simulation is the stand-in for the agents of some clusters, which runs until it is stopped.
+// A Simulation is the stand-in for the agents of some clusters. It runs until it is stopped.
 type Simulation struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -74,13 +75,13 @@ type Simulation struct {
 	last time.Time
 }
 
-// Stop ends the stand-in. Its clusters look then as if their agents had died.
+// Stop ends the stand-in. After that, the agents of its clusters seem to have stopped.
 func (s *Simulation) Stop() {
 	s.cancel()
 	s.running.Wait()
 }
 
-// Last is when the stand-in last reported a BundleDeployment as applied, or saw one deleted.
+// Last returns when the stand-in last reported a BundleDeployment as applied, or saw one deleted.
 func (s *Simulation) Last() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +94,7 @@ func (s *Simulation) acted() {
 	s.last = time.Now()
 }
 
-// allSeen reports the clusters that are not ready for deployments.
+// allSeen returns an error while some agents of the simulated clusters were not seen yet.
 func (s standIn) allSeen(ctx context.Context) error {
 	found, err := s.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -120,9 +121,9 @@ func lastSeen(cluster *unstructured.Unstructured) time.Time {
 	return seen
 }
 
-// checkIn reports the agent of a cluster as an agent does, first when Fleet has made a namespace for the
-// cluster. It does so again when the report is lost: Fleet's controller writes the whole status of a
-// cluster, also one that it has read before.
+// checkIn reports the agent of a cluster as an agent does, as soon as Fleet has created a namespace
+// for the cluster. It reports again if the report is lost: Fleet's controller writes the whole
+// status of a cluster, also one that it read before the report.
 func (s standIn) checkIn(ctx context.Context, cluster *unstructured.Unstructured) error {
 	namespace, _, _ := unstructured.NestedString(cluster.Object, "status", "namespace")
 	if namespace == "" || !s.names[cluster.GetName()] || time.Since(lastSeen(cluster)) < checkInInterval {
@@ -146,14 +147,14 @@ func patchStatus(ctx context.Context, objects dynamic.ResourceInterface, name st
 	return err
 }
 
-// A standIn plays the agents of clusters.
+// A standIn simulates the agents of clusters.
 type standIn struct {
 	fleetClient
 	names      map[string]bool // of the clusters
 	simulation *Simulation
 }
 
-// start plays until the simulation is stopped.
+// start simulates agents until the simulation is stopped.
 func (s standIn) start(ctx context.Context, log Log) {
 	ctx, s.simulation.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for resource, act := range map[schema.GroupVersionResource]action{fleetClusters(): s.checkIn, fleetDeployments(): s.acknowledge} {
@@ -164,7 +165,8 @@ func (s standIn) start(ctx context.Context, log Log) {
 // An action is what agents do when an object is new or has changed.
 type action func(context.Context, *unstructured.Unstructured) error
 
-// repeat follows the objects of a kind until the context ends. A watch ends from time to time.
+// repeat calls act for the objects of a kind until the context ends. It starts a new watch when one
+// ends.
 func (s standIn) repeat(ctx context.Context, log Log, resource schema.GroupVersionResource, act action) {
 	for ctx.Err() == nil {
 		if err := s.actOn(ctx, resource, act); err != nil && ctx.Err() == nil {
@@ -186,7 +188,8 @@ func (s standIn) actOn(ctx context.Context, resource schema.GroupVersionResource
 	return errors.Join(err, group.Wait())
 }
 
-// follow hands over each object of a kind, and again when it changes. It ends with its watch.
+// follow calls handle for each object of a kind, and again when the object changes. It ends with
+// its watch.
 func (s standIn) follow(ctx context.Context, resource schema.GroupVersionResource, handle func(*unstructured.Unstructured)) error {
 	all := s.dynamic.Resource(resource)
 	options := metav1.ListOptions{Limit: standInPage}
@@ -224,7 +227,7 @@ func (s standIn) follow(ctx context.Context, resource schema.GroupVersionResourc
 	return nil
 }
 
-// acknowledge reports one BundleDeployment as an agent does that has applied it.
+// acknowledge reports one BundleDeployment in the same way as an agent that has applied it.
 func (s standIn) acknowledge(ctx context.Context, item *unstructured.Unstructured) error {
 	wanted, _, _ := unstructured.NestedString(item.Object, "spec", "deploymentID")
 	applied, _, _ := unstructured.NestedString(item.Object, "status", "appliedDeploymentID")
@@ -240,7 +243,7 @@ func (s standIn) acknowledge(ctx context.Context, item *unstructured.Unstructure
 		"appliedDeploymentID": wanted, "ready": true, "nonModified": true, "conditions": conditions,
 	}}
 	err := patchStatus(ctx, s.dynamic.Resource(fleetDeployments()).Namespace(item.GetNamespace()), item.GetName(), status)
-	if err != nil && !apierrors.IsNotFound(err) { // It can be deleted meanwhile.
+	if err != nil && !apierrors.IsNotFound(err) { // It can be deleted in the meantime.
 		return fmt.Errorf("reporting BundleDeployment %s/%s as applied: %w", item.GetNamespace(), item.GetName(), err)
 	}
 	s.simulation.acted()

@@ -9,9 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// User makes a user of the management cluster. Its rights are the Roles and ClusterRoles of a file,
-// which are created as they stand and bound to it. The name must be a valid name of a Kubernetes object
-// that no other user of the Fleet has, and so must the names of the roles.
+// User creates a user of the management cluster. Its rights are the Roles and ClusterRoles of a
+// file, which are created unchanged and bound to the user. The name must be a valid name of a
+// Kubernetes object that no other user of the Fleet has. The same applies to the names of the
+// roles.
 func (f *Fleet) User(ctx context.Context, name string, roles []byte) (User, error) {
 	client, err := f.newFleetClient(FleetManagement)
 	if err != nil {

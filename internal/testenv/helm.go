@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// helmPath is the module of Helm, of which this project links the SDK.
+// helmPath is the module of Helm, whose SDK this project uses.
 const helmPath = "helm.sh/helm/v3"
 
-// HelmCLI returns the path of Helm's own command, in the version of the SDK that this project links. It
-// is built from its module, which takes some minutes the first time. The working directory must be
-// inside the repository.
+// HelmCLI returns the path of Helm's own command, in the version of the SDK that this project uses.
+// It is built from Helm's module, which takes some minutes the first time. The working directory
+// must be inside the repository.
 func HelmCLI(ctx context.Context, log Log) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {

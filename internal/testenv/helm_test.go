@@ -2,7 +2,7 @@ package testenv
 
 import "testing"
 
-// A comparison with another Helm than the one that is linked would compare Helm with Helm.
+// Comparisons must run the linked version of Helm; else they would compare two versions of Helm.
 func TestHelmVersion(t *testing.T) {
 	t.Parallel()
 	root, err := repositoryRoot()

@@ -10,26 +10,27 @@ import (
 	"strings"
 )
 
-// KubernetesVariable names the minor version of Kubernetes to run, such as "1.34". Unset, it is that of
-// controlplane/go.mod.
+// KubernetesVariable names the minor version of Kubernetes to run, such as "1.34". If it is unset,
+// the version of controlplane/go.mod runs.
 const KubernetesVariable = "FLEET_TEST_KUBERNETES"
 
 const (
 	kubernetesPath = "k8s.io/kubernetes"
-	// Without these the API server reports a placeholder, and charts with a kubeVersion are refused.
+	// Without these flags the API server reports a placeholder, and charts with a kubeVersion are
+	// refused.
 	versionFlags = "-s -w -X k8s.io/component-base/version.gitVersion=%s -X k8s.io/component-base/version.gitMajor=%s -X k8s.io/component-base/version.gitMinor=%s"
 )
 
-// formerKubernetes are the versions that tests can run beside that of controlplane/go.mod. Nothing
-// updates them but a person.
+// formerKubernetes returns the versions that tests can run in addition to that of
+// controlplane/go.mod. They are updated by hand only.
 func formerKubernetes() map[string]string {
 	return map[string]string{"1.32": "v1.32.9", "1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4"}
 }
 
-// Build builds the control planes unless that was done before, and returns the folder with the
+// Build builds the control planes unless they are built already. It returns the folder with the
 // programs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and kwok.yaml.
-// Programs of Kubernetes have the version that KubernetesVariable names. The working directory must be
-// inside the repository.
+// Programs of Kubernetes have the version that KubernetesVariable names. The working directory must
+// be inside the repository.
 func Build(ctx context.Context, log Log) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -58,7 +59,7 @@ func Build(ctx context.Context, log Log) (string, error) {
 	return build(ctx, orSilent(log), module, store)
 }
 
-// formerVersion returns the version of a minor one, "" for the newest or none.
+// formerVersion returns the version for a minor version, "" for the newest or if minor is empty.
 func formerVersion(minor, newest string) (string, error) {
 	former := formerKubernetes()
 	if version, ok := former[minor]; ok || minor == "" || minor == minorOf(newest) {
@@ -80,7 +81,7 @@ func kubernetesFlags(version string) string {
 	return fmt.Sprintf(versionFlags, version, major, minor)
 }
 
-// programs are the names of everything that runs in an environment.
+// programs returns the names of all programs that run in an environment.
 func programs() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
 }
@@ -93,7 +94,8 @@ func kubernetesTools() []buildTool {
 	}
 }
 
-// controlPlaneModule returns what an environment runs, and its version of Kubernetes.
+// controlPlaneModule returns the module of the programs of an environment, and its Kubernetes
+// version.
 func controlPlaneModule(root string) (module buildModule, version string, err error) {
 	dir := filepath.Join(root, "internal", "testenv", "controlplane")
 	version, err = requiredVersion(filepath.Join(dir, "go.mod"), kubernetesPath)
@@ -114,7 +116,7 @@ func controlPlaneModule(root string) (module buildModule, version string, err er
 				"kustomize/stage/pod/fast/pod-ready.yaml",
 				"kustomize/stage/pod/fast/pod-complete.yaml",
 				"kustomize/stage/pod/fast/pod-delete.yaml",
-				"kustomize/stage/pod/chaos/pod-container-running-failed.yaml", // On request, by a label.
+				"kustomize/stage/pod/chaos/pod-container-running-failed.yaml", // Only for Pods with its label.
 			},
 		}},
 	}, version, err
@@ -122,8 +124,8 @@ func controlPlaneModule(root string) (module buildModule, version string, err er
 
 const kwokStages = "kwok.yaml"
 
-// formerModule is a module of another version of Kubernetes, which has etcd and kwok from the newest
-// build. Modules that Kubernetes has in its own repository are published with versions of their own:
+// formerModule returns the module of another version of Kubernetes. It links etcd and kwok of the
+// newest build. Modules inside the repository of Kubernetes are published with their own versions:
 // those of v1.34.4 as v0.34.4.
 func formerModule(root, version, newestBuild string) (buildModule, error) {
 	newest, err := readGoMod(filepath.Join(root, "internal", "testenv", "controlplane", "go.mod"))

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A fileLock is held until it is released or the process has ended, in whatever way.
+// A fileLock is held until it is released or the process has ended for any reason.
 type fileLock struct{ file *os.File }
 
 // tryLock returns nil, and no error, when another process holds the lock.
@@ -39,7 +39,7 @@ func tryLock(path string) (*fileLock, error) {
 
 func (l *fileLock) release() { _ = l.file.Close() }
 
-// waitForLock calls waiting once if another process holds the lock.
+// waitForLock waits for the lock. It calls waiting once if another process holds the lock.
 func waitForLock(ctx context.Context, path string, waiting func()) (release func(), err error) {
 	lock, err := tryLock(path)
 	if err != nil {
@@ -67,16 +67,16 @@ func waitForLock(ctx context.Context, path string, waiting func()) (release func
 	}
 }
 
-// A reservedPort is a port of 127.0.0.1 that nobody else gets. It is bound, but nothing listens on it
-// until a program of this user does so with SO_REUSEPORT. So a port neither collides with one of
-// another process nor is lost while its API server is stopped.
+// A reservedPort is a port of 127.0.0.1 that no other process gets. It is bound, but nothing
+// listens on it until a program of this user does so with SO_REUSEPORT. Thus the port never
+// collides with a port of another process, and is not lost while its API server is stopped.
 type reservedPort struct {
 	number int
 	socket *os.File
 }
 
 func reservePort() (*reservedPort, error) {
-	syscall.ForkLock.RLock() // Until the flag is set, no child process may be started.
+	syscall.ForkLock.RLock() // Until the flag is set, no child process may start.
 	descriptor, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
 		unix.CloseOnExec(descriptor)
@@ -121,7 +121,7 @@ func joinGroup(leader int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pgid: leader}
 }
 
-// killGroup ends all processes of the group that leader leads. It is no error if there are none.
+// killGroup kills all processes of the group that leader leads. It is no error if there are none.
 func killGroup(leader int) error {
 	if err := unix.Kill(-leader, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("killing process group %d: %w", leader, err)

@@ -31,8 +31,8 @@ func TestReservedPortIsNotGivenToOthers(t *testing.T) {
 	port.release()
 }
 
-// A released port can be listened on. Another process can get it first, for a connection of its own,
-// so one of several is enough.
+// A program can listen on a released port. Another process can get the port first, for a connection
+// of its own, so one free port of several is enough.
 func TestReleasedPortIsFree(t *testing.T) {
 	t.Parallel()
 	var failures []error

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// A process is one running program of an environment. Its output goes to a file beside its data.
+// A process is one running program of an environment. Its output is written to logFile.
 type process struct {
 	name    string
 	logFile string
 	command *exec.Cmd
-	// exited is closed when it has ended; after that, err says how.
+	// exited is closed when the process has ended; err is then the result.
 	exited chan struct{}
 	err    error
 }
@@ -21,14 +21,14 @@ type process struct {
 // A launcher starts programs of one environment.
 type launcher struct {
 	programs string // folder
-	home     string // folder the programs may regard as theirs
+	home     string // folder that the programs may use as their home
 	group    int    // process group
-	// variables are the environment of the programs beside HOME, TMPDIR and PATH.
+	// variables are the environment of the programs in addition to HOME, TMPDIR, PATH and GOGC.
 	variables []string
 }
 
-// start runs until stop; ctx only hands on values. The program sees none of the variables of this
-// process, because etcd and others take settings from theirs.
+// start starts a program, which runs until stop is called, even if ctx ends. The program inherits
+// no variable of this process except PATH, because etcd and others read settings from variables.
 func (l launcher) start(ctx context.Context, program, logFile string, args ...string) (*process, error) {
 	output, err := os.Create(filepath.Clean(logFile))
 	if err != nil {
@@ -37,7 +37,8 @@ func (l launcher) start(ctx context.Context, program, logFile string, args ...st
 	defer func() { _ = output.Close() }() // The child has its own descriptor.
 	command := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(l.programs, program), args...)
 	command.Dir = l.home
-	// A sixth of the CPU time of an API server would be its collector's.
+	// With the default GOGC, garbage collection would take a sixth of the CPU time of an API
+	// server.
 	command.Env = append([]string{"HOME=" + l.home, "TMPDIR=" + l.home, "PATH=" + os.Getenv("PATH"), "GOGC=200"}, l.variables...)
 	command.Stdout = output
 	command.Stderr = output
@@ -53,9 +54,10 @@ func (l launcher) start(ctx context.Context, program, logFile string, args ...st
 	return p, nil
 }
 
-// stop kills: what the programs would save on a graceful end is in etcd already, and the test waits.
+// stop kills the process. A graceful end would save nothing that is not in etcd already, and would
+// take longer.
 func (p *process) stop(ctx context.Context) error {
-	_ = p.command.Process.Kill() // It fails only if the process has ended.
+	_ = p.command.Process.Kill() // Kill fails only if the process has ended.
 	select {
 	case <-p.exited:
 		return nil
@@ -64,7 +66,8 @@ func (p *process) stop(ctx context.Context) error {
 	}
 }
 
-// failure is nil while the process runs, and else says how it ended and what it said last.
+// failure returns nil while the process runs. After that it returns how the process ended, with the
+// last lines of its log.
 func (p *process) failure() error {
 	select {
 	case <-p.exited:

@@ -17,10 +17,10 @@ import (
 
 const (
 	nodeName = "node-1"
-	// startTimeout is far more than a start takes, also on a machine that is busy building.
+	// startTimeout is far more than a start takes, even on a machine that is busy building.
 	startTimeout = 3 * time.Minute
 	pollInterval = 50 * time.Millisecond
-	// attemptTimeout bounds one look at a condition.
+	// attemptTimeout limits one check of a condition.
 	attemptTimeout = 5 * time.Second
 )
 
@@ -33,7 +33,7 @@ type readiness struct {
 
 func newReadiness(config *rest.Config, failure func() error) (readiness, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // One client that polls; its own limit would only slow the start.
+	config.QPS = -1 // There is only this client, and it polls. Its rate limit would only slow down the start.
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return readiness{}, fmt.Errorf("making a client: %w", err)
@@ -41,7 +41,7 @@ func newReadiness(config *rest.Config, failure func() error) (readiness, error) 
 	return readiness{client: client, failure: failure}, nil
 }
 
-// apiServer waits until requests are answered.
+// apiServer waits until the API server responds to requests.
 func (r readiness) apiServer(ctx context.Context) error {
 	return r.wait(ctx, "the API server to be ready", r.answers)
 }
@@ -50,8 +50,8 @@ func (r readiness) answers(ctx context.Context) error {
 	return r.client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// workloads waits until Pods can be created, scheduled and run. The lease must have been deleted before
-// kwok was started.
+// workloads waits until Pods can be created, scheduled and run. The node's lease must have been
+// deleted before kwok was started.
 func (r readiness) workloads(ctx context.Context) error {
 	err := r.wait(ctx, "kwok to take the node", func(ctx context.Context) error {
 		_, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, nodeName, metav1.GetOptions{})
@@ -76,7 +76,8 @@ func (r readiness) workloads(ctx context.Context) error {
 	})
 }
 
-// wait looks until the condition holds, and says at the end what was still missing.
+// wait checks until the condition is met. If ctx ends first, the error contains what was still
+// missing.
 func (r readiness) wait(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -91,7 +92,7 @@ func (r readiness) wait(ctx context.Context, what string, condition func(context
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
-				return fmt.Errorf("waiting for %s: %w", what, ctx.Err()) // By the caller, who knows why.
+				return fmt.Errorf("waiting for %s: %w", what, ctx.Err()) // The caller cancelled and has the reason.
 			}
 			return fmt.Errorf("waiting for %s: %w; last seen: %w", what, ctx.Err(), missing)
 		case <-ticker.C:
@@ -117,8 +118,8 @@ func nodeIsReady(node *corev1.Node) error {
 	return fmt.Errorf("node %s is not ready", node.Name)
 }
 
-// freeNode takes the node from the kwok of before a stop, which was killed and so still holds the lease.
-// Until the lease ends after 40 s, the new one would leave the node's Pods alone.
+// freeNode deletes the lease of the node. The kwok from before a stop was killed, and its lease
+// still exists. Until that lease ends after 40 s, the new kwok would ignore the node's Pods.
 func freeNode(ctx context.Context, client *kubernetes.Clientset) error {
 	err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(ctx, nodeName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -127,7 +128,7 @@ func freeNode(ctx context.Context, client *kubernetes.Clientset) error {
 	return nil
 }
 
-// createNode creates the one node unless it is there.
+// createNode creates the one node unless it exists.
 func createNode(ctx context.Context, client *kubernetes.Clientset) error {
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),
@@ -148,7 +149,7 @@ func createNode(ctx context.Context, client *kubernetes.Clientset) error {
 	return nil
 }
 
-// waitForEtcd waits until etcd answers at its URL that it is healthy.
+// waitForEtcd waits until etcd reports at its URL that it is healthy.
 func waitForEtcd(ctx context.Context, etcd *process, url string) error {
 	ready := readiness{failure: etcd.failure}
 	return ready.wait(ctx, "etcd to be healthy", func(ctx context.Context) (err error) {

@@ -18,23 +18,23 @@ const (
 	folderPattern = "fleet-testenv-*"
 	ownerLock     = "owner.lock"
 	reaperName    = "testenv-reaper"
-	// unclaimed is how long a new folder may exist before its owner holds its lock.
+	// unclaimed is how long a new folder may exist before its owner holds the lock.
 	unclaimed = time.Minute
 )
 
-// reaperScript waits for the end of the process that holds the other end of its standard input. It
-// kills its own process group, and so itself, last.
+// reaperScript waits for the end of the process that has the other end of its standard input. Its
+// last step kills its own process group, and so itself.
 const reaperScript = `cat >/dev/null; rm -rf -- "$1"; kill -KILL 0`
 
-// A reaper leads the process group of an environment and cleans up if this process does not.
+// A reaper leads the process group of an environment. It cleans up if this process does not.
 type reaper struct {
 	group int
-	// exited is closed when it has ended.
+	// exited is closed when the reaper has ended.
 	exited chan struct{}
 }
 
-// startReaper keeps what owner refers to (locks, reserved ports) until the reaper has ended, because
-// the clusters run on when a caller has dropped the environment.
+// startReaper starts the reaper. Until it has ended, owner is not garbage collected with its locks
+// and reserved ports: the clusters continue to run after a caller has dropped the environment.
 func startReaper(ctx context.Context, dir string, owner *localEnv) (*reaper, error) {
 	command := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", reaperScript, reaperName, dir)
 	command.Dir = "/"
@@ -47,7 +47,7 @@ func startReaper(ctx context.Context, dir string, owner *localEnv) (*reaper, err
 	}
 	r := &reaper{group: command.Process.Pid, exited: make(chan struct{})}
 	go func() {
-		_ = command.Wait() // It ends by being killed, which is no news.
+		_ = command.Wait() // The reaper is always killed, so the error has no information.
 		close(r.exited)
 		runtime.KeepAlive(owner)
 	}()
@@ -63,7 +63,7 @@ func (r *reaper) killAll() error {
 	return nil
 }
 
-// sweep removes what environments in parent left whose owner and reaper were both killed.
+// sweep removes the environments in parent whose owner and reaper were both killed.
 func sweep(ctx context.Context, parent string, olderThan time.Duration, log Log) error {
 	locks, err := filepath.Glob(filepath.Join(parent, folderPattern, ownerLock))
 	if err != nil {
@@ -73,11 +73,11 @@ func sweep(ctx context.Context, parent string, olderThan time.Duration, log Log)
 	for _, path := range locks {
 		info, err := os.Stat(path)
 		if err != nil || time.Since(info.ModTime()) < olderThan {
-			continue // Gone meanwhile, or too young to judge.
+			continue // It was removed in the meantime, or is too young to decide.
 		}
 		lock, err := tryLock(path)
 		if err != nil || lock == nil {
-			continue // Another user's, or its owner lives.
+			continue // It belongs to another user, or its owner runs.
 		}
 		dir := filepath.Dir(path)
 		log("removing the abandoned environment %s", dir)
@@ -103,8 +103,8 @@ func removeAbandoned(ctx context.Context, dir string) error {
 	return nil
 }
 
-// processesOf finds the processes of the environment in dir by their arguments, because numbers in a
-// file could by now be those of other processes.
+// processesOf finds the processes of the environment in dir by their arguments. Process IDs in a
+// file could by now belong to other processes.
 func processesOf(ctx context.Context, dir string) ([]*os.Process, error) {
 	output, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
 	if err != nil {
@@ -119,14 +119,15 @@ func processesOf(ctx context.Context, dir string) ([]*os.Process, error) {
 		}
 		process, err := os.FindProcess(pid)
 		if err != nil {
-			continue // It ended meanwhile.
+			continue // It ended in the meantime.
 		}
 		found = append(found, process)
 	}
 	return found, nil
 }
 
-// belongsTo is true for our programs only: somebody may be looking at a log with a pager.
+// belongsTo reports whether args are those of a program of the environment in dir. Other programs
+// may use the folder too, such as a pager that shows a log.
 func belongsTo(dir, args string) bool {
 	if strings.HasSuffix(args, reaperName+" "+dir) {
 		return true

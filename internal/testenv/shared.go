@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// SharedClusters is how many clusters Shared hands out.
+// SharedClusters is how many clusters Shared returns.
 const SharedClusters = 3
 
-// shared is the one thing that tests of a binary have in common, so it cannot be handed to them.
+// shared is global because all tests of a binary use it and nothing could pass it to them.
 //
 //nolint:gochecknoglobals // See above; it is started at most once and never changed.
 var shared = sync.OnceValues(func() (*Env, error) {
-	// It outlives the test that happens to be first, so neither its context nor its log will do.
+	// It outlives the test that starts it, so it cannot use the context or the log of that test.
 	ctx := context.Background() //nolint:forbidigo // See above.
 	return Start(ctx, Options{Clusters: SharedClusters, Log: logToStderr})
 })
 
-// acceptanceFiles is how the names of files with tests on clusters end. make testacc runs the tests
-// in these files and no others.
+// acceptanceFiles is the end of the names of files with tests on clusters. make testacc runs only
+// the tests in these files.
 const acceptanceFiles = "_acc_test.go"
 
-// Require skips the test, with the reason, unless tests with clusters are asked for by TF_ACC=1. It
-// fails the test where make testacc would not find it.
+// Require skips the test, with the reason, unless TF_ACC is set. It fails the test if its file has
+// a name that make testacc does not run.
 func Require(tb testing.TB) {
 	tb.Helper()
 	if file := testFile(); file != "" && !strings.HasSuffix(file, acceptanceFiles) {
@@ -39,11 +39,12 @@ func Require(tb testing.TB) {
 	}
 }
 
-// Soaking reports whether make soak runs the tests, which may take longer than those of a change.
+// Soaking reports whether make soak runs the tests. They may then take longer than tests of a
+// change.
 func Soaking() bool { return os.Getenv("FLEET_SOAK") != "" }
 
-// RequireSoak skips a test that repeats at length what shorter ones have shown, unless make soak
-// runs it.
+// RequireSoak skips a test unless make soak runs it. Such a test repeats at length what shorter
+// tests show.
 func RequireSoak(tb testing.TB) {
 	tb.Helper()
 	if !Soaking() {
@@ -67,8 +68,9 @@ func testFile() string {
 	}
 }
 
-// Shared returns three clusters that all tests of the binary share. The first call starts them; they
-// end with the process. A test uses namespaces and names of its own, and does not stop or move them.
+// Shared returns three clusters that all tests of the binary share. The first call starts them;
+// they end with the process. A test uses its own namespaces and names, and does not stop or move
+// the clusters.
 func Shared(tb testing.TB) *Env {
 	tb.Helper()
 	Require(tb)
@@ -95,7 +97,7 @@ func New(tb testing.TB, clusters int) *Env {
 	return env
 }
 
-// logToStderr shows progress at once where a test's own log appears at its end.
+// logToStderr shows progress at once, while a test's own log appears only at its end.
 func logToStderr(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "testenv: "+format+"\n", args...)
 }

@@ -21,10 +21,10 @@ const (
 	terraformPath       = "github.com/hashicorp/terraform"
 )
 
-// TerraformCLI returns the path of the command to run configurations with: the one that CLIVariable
-// names, else terraform from PATH, else tofu from PATH. A tofu that is not there is built from its Go
-// module, and terraform-1.15 always, which takes some minutes the first time. The working directory must
-// be inside the repository.
+// TerraformCLI returns the path of the command to run configurations with: the command that
+// CLIVariable names, else terraform from PATH, else tofu from PATH. If tofu is missing, it is built
+// from its Go module. terraform-1.15 is always built. A build takes some minutes the first time.
+// The working directory must be inside the repository.
 func TerraformCLI(ctx context.Context, log Log) (string, error) {
 	chosen := os.Getenv(CLIVariable)
 	switch chosen {
@@ -76,8 +76,9 @@ func openTofuModule(root string) buildModule {
 	}
 }
 
-// terraformModule is a module that requires Terraform. Those of its backends that are modules of their own
-// are not published: each is replaced by a package that panics when a configuration uses the backend.
+// terraformModule returns a module that requires Terraform. Terraform's backends that have their
+// own modules are not published. Each is replaced by a package that panics if a configuration uses
+// the backend.
 func terraformModule() buildModule {
 	var goMod strings.Builder
 	fmt.Fprintf(&goMod, "module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, newTerraformVersion)

@@ -16,21 +16,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Options say what to start.
+// Options describe what to start.
 type Options struct {
-	// Clusters is their number; 0 means 1.
+	// Clusters is the number of clusters; 0 means 1.
 	Clusters int
-	// Names, if set, are the names of the local clusters and of their contexts, one for each. Without
-	// them they are c1, c2 and so on. Existing clusters keep theirs.
+	// Names, if set, are the names of the local clusters and of their contexts, one for each. By
+	// default the names are c1, c2 and so on. Existing clusters keep their names.
 	Names []string
-	// Parent is the folder in which a folder for all data is made and, at the end, removed. Empty
-	// means the system's for temporary files.
+	// Parent is the folder in which a folder for all data is created and, at the end, removed.
+	// Empty means the system's folder for temporary files.
 	Parent string
-	// Log, if set, is told about long steps, until Stop has returned.
+	// Log, if set, receives messages about long steps, until Stop has returned.
 	Log Log
 }
 
-// An Env is a set of clusters that run.
+// An Env is a set of running clusters.
 type Env struct {
 	clusters   []*Cluster
 	kubeconfig string // path
@@ -53,10 +53,11 @@ type localEnv struct {
 	mu sync.Mutex // of the kubeconfig file
 }
 
-// Start starts clusters, all at once, and returns when every one is ready. It builds their programs
-// first if that was not done before. If it fails, nothing keeps running.
+// Start starts clusters in parallel and returns when all are ready. It first builds their programs
+// if they are not built yet. If it fails, nothing keeps running.
 //
-// With FLEET_TEST_KUBECONFIG and FLEET_TEST_CONTEXTS set it starts nothing and returns those clusters.
+// With FLEET_TEST_KUBECONFIG and FLEET_TEST_CONTEXTS set, it starts nothing and returns those
+// clusters.
 func Start(ctx context.Context, options Options) (*Env, error) {
 	options.Clusters = max(1, options.Clusters, len(options.Names))
 	for i := len(options.Names); i < options.Clusters; i++ {
@@ -136,7 +137,8 @@ func (e *Env) newCluster(name string) *Cluster {
 	return &Cluster{context: name, local: plane, changed: e.writeKubeconfig}
 }
 
-// claimFolder makes the environment's folder, and whatever must clean it up, before anything else.
+// claimFolder creates the environment's folder and the reaper that cleans it up, before anything
+// else.
 func (l *localEnv) claimFolder(ctx context.Context, parent string) error {
 	dir, err := os.MkdirTemp(parent, folderPattern)
 	if err != nil {
@@ -175,8 +177,8 @@ func (l *localEnv) startEtcd(ctx context.Context) error {
 		"--listen-peer-urls="+peer,
 		"--initial-advertise-peer-urls="+peer,
 		"--initial-cluster=default="+peer,
-		"--socket-reuse-port=true", // With the sockets that reserve the ports.
-		"--unsafe-no-fsync=true",   // The data need not survive this machine.
+		"--socket-reuse-port=true", // Together with the sockets that reserve the ports.
+		"--unsafe-no-fsync=true",   // The data may be lost if this machine crashes.
 		"--log-level=warn",
 	)
 	if err != nil {
@@ -203,11 +205,12 @@ func (e *Env) writeKubeconfig() error {
 	return write(e.kubeconfig, content)
 }
 
-// Kubeconfig is the path of a file with one context for each cluster; the first is the current one.
+// Kubeconfig returns the path of a kubeconfig with one context for each cluster; the first is the
+// current one.
 func (e *Env) Kubeconfig() string { return e.kubeconfig }
 
-// Contexts are the names of the clusters' contexts: those of Options, c1, c2 and so on, or those of
-// existing clusters.
+// Contexts returns the names of the clusters' contexts: those of Options, c1, c2 and so on, or
+// those of existing clusters.
 func (e *Env) Contexts() []string {
 	names := make([]string, len(e.clusters))
 	for i, cluster := range e.clusters {
@@ -219,11 +222,11 @@ func (e *Env) Contexts() []string {
 // Cluster returns a cluster by its place in Contexts, from 0.
 func (e *Env) Cluster(i int) *Cluster { return e.clusters[i] }
 
-// External is true if the clusters existed before and outlive the environment.
+// External reports whether the clusters existed before and outlive the environment.
 func (e *Env) External() bool { return e.local == nil }
 
-// Stop ends every process of the environment and removes its folder. A second call does nothing, and
-// existing clusters are left alone.
+// Stop ends every process of the environment and removes its folder. A second call does nothing,
+// and existing clusters stay unchanged.
 func (e *Env) Stop(ctx context.Context) error {
 	if e.local == nil {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// TestEnvironment does to one environment what tests of the provider will do.
+// TestEnvironment uses one environment as tests of the provider do.
 //
 //nolint:paralleltest // The parts share two clusters, and some stop or move one.
 func TestEnvironment(t *testing.T) {
@@ -164,7 +164,7 @@ func useFewRights(t *testing.T, env *testenv.Env) {
 		_, err := getConfigMap(t, client, "readable")
 		return apierrors.IsForbidden(err), nil
 	})
-	for range 2 { // The second time it is gone already.
+	for range 2 { // The second time it does not exist any more.
 		if err := cluster.RemoveUser(t.Context(), "reader"); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func move(t *testing.T, env *testenv.Env) {
 	waitUntilAvailable(t, client, "after-move")
 }
 
-// useAsExisting hands the environment's clusters in as if they were somebody's own.
+// useAsExisting sets the environment's clusters as existing clusters.
 func useAsExisting(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	t.Setenv("FLEET_TEST_KUBECONFIG", env.Kubeconfig())
@@ -344,7 +344,8 @@ func waitUntilAvailable(t *testing.T, client kubernetes.Interface, name string) 
 	})
 }
 
-// until gives less time than a restarted kwok needs if it has to wait for the lease of the one before.
+// until waits for less time than a restarted kwok needs if it waits for the lease of the former
+// kwok.
 func until(t *testing.T, what string, condition wait.ConditionWithContextFunc) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 25*time.Second, true, condition); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// userNamespace holds the service accounts behind users, out of the way of tests.
+	// userNamespace contains the service accounts of users, away from the namespaces of tests.
 	userNamespace = metav1.NamespaceSystem
 	userPrefix    = "testenv-user-"
 	tokenSeconds  = 24 * 60 * 60
@@ -24,16 +24,17 @@ const (
 
 // A User is an identity with few rights on one cluster.
 type User struct {
-	// Token is a bearer token that is good for a day, also after the cluster has been stopped or moved.
+	// Token is a bearer token that is valid for a day, also after the cluster was stopped or moved.
 	Token string
-	// Kubeconfig is the content of a kubeconfig whose only and current context has the cluster's name.
-	// It names the address that the cluster has now.
+	// Kubeconfig is the content of a kubeconfig whose only and current context has the cluster's
+	// name. It contains the address that the cluster has now.
 	Kubeconfig string
 }
 
-// User makes a user whose rights are exactly the rules, in all namespaces, and what every service
-// account may do (discovery, and questions about its own rights). Asking again for a name replaces
-// the rights and gives a new token. The name must be a valid name of a Kubernetes object.
+// User creates a user whose rights are exactly the rules, in all namespaces, and the rights of
+// every service account (discovery, and reviews of its own rights). Another call with the same name
+// replaces the rights and returns a new token. The name must be a valid name of a Kubernetes
+// object.
 func (c *Cluster) User(ctx context.Context, name string, rules []rbacv1.PolicyRule) (User, error) {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *Cluster) User(ctx context.Context, name string, rules []rbacv1.PolicyRu
 	return User{Token: token, Kubeconfig: kubeconfig}, err
 }
 
-// kubeconfig has one context, which authenticates with a token.
+// kubeconfig returns a kubeconfig with one context, which authenticates with a token.
 func (c *Cluster) kubeconfig(token string) (string, error) {
 	kubeconfig := clientcmdapi.NewConfig()
 	c.addTo(kubeconfig, token)
@@ -59,7 +60,8 @@ func (c *Cluster) kubeconfig(token string) (string, error) {
 	return string(content), nil
 }
 
-// RemoveUser removes a user, which matters on an existing cluster only. It is no error if there is none.
+// RemoveUser removes a user; only existing clusters need this. It is no error if there is no such
+// user.
 func (c *Cluster) RemoveUser(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {

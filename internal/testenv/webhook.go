@@ -23,9 +23,10 @@ import (
 
 const echoName = "echo.example.com"
 
-// RefuseAll has a webhook refuse what is done to objects of a resource in a namespace, until
-// the test ends, and repeat all that it is given: the object as it was and as it is, each
-// value also decoded. Release records pass. It returns when the API server asks the webhook.
+// RefuseAll registers a webhook that refuses operations on objects of a resource in a namespace,
+// until the test ends. Its message repeats the object from before and after the operation, with
+// each value also decoded. Release records are not refused. RefuseAll returns when the API server
+// calls the webhook.
 func (c *Cluster) RefuseAll(tb testing.TB, namespace, resource string, operations ...admissionregistrationv1.OperationType) {
 	tb.Helper()
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
@@ -83,7 +84,7 @@ func refusing(namespace, resource string, server *httptest.Server, operations []
 	}
 }
 
-// refuse answers as a webhook that quotes what it refuses.
+// refuse is the handler of a webhook that quotes the object that it refuses.
 func refuse(w http.ResponseWriter, request *http.Request) {
 	content, err := io.ReadAll(request.Body)
 	if err != nil {

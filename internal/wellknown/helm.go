@@ -1,9 +1,9 @@
-// Package wellknown has the names of labels and annotations by which Helm, Kubernetes, Fleet
-// and Rancher know objects, each once and with its source. Names that this provider makes up
-// itself are with the code that writes them.
+// Package wellknown contains the names of labels and annotations by which Helm, Kubernetes, Fleet
+// and Rancher identify objects. Each name is there once, with its source. Names that this provider
+// itself defines are with the code that writes them.
 package wellknown
 
-// Annotations of objects that a release has, and the value of ManagedBy on them
+// Annotations of objects of a release, and the value of ManagedBy on them
 // (helm.sh/helm/v3, pkg/action/validate.go).
 const (
 	ReleaseName      = "meta.helm.sh/release-name"
@@ -11,8 +11,8 @@ const (
 	ManagedByHelm    = "Helm"
 )
 
-// Annotation of objects that Helm leaves where they are when it no longer has them, and its
-// value (helm.sh/helm/v3, pkg/kube/resource_policy.go).
+// Annotation of objects that Helm does not delete when a release no longer has them, and its value
+// (helm.sh/helm/v3, pkg/kube/resource_policy.go).
 const (
 	ResourcePolicy = "helm.sh/resource-policy"
 	KeepPolicy     = "keep"
@@ -31,8 +31,9 @@ const (
 	RecordVersion   = "version"
 )
 
-// Names of release records begin with RecordPrefix (helm.sh/helm/v3, pkg/storage/storage.go),
-// and their Secrets are of RecordType, with the record under RecordKey (pkg/storage/driver/secrets.go).
+// Names of release records begin with RecordPrefix (helm.sh/helm/v3, pkg/storage/storage.go). Their
+// Secrets have the type RecordType, with the record under RecordKey
+// (pkg/storage/driver/secrets.go).
 const (
 	RecordPrefix = "sh.helm.release.v1."
 	RecordType   = "helm.sh/release.v1"

@@ -4,7 +4,7 @@ package wellknown
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 const ManagedBy = "app.kubernetes.io/managed-by"
 
-// Annotations of kubectl begin with KubectlPrefix. In LastApplied it keeps a whole object
+// Annotations of kubectl begin with KubectlPrefix. kubectl stores a whole object in LastApplied
 // (k8s.io/api, core/v1, annotation_key_constants.go).
 const (
 	KubectlPrefix = "kubectl.kubernetes.io/"

@@ -10,16 +10,16 @@ import (
 // Configured are the change windows of a configuration.
 type Configured struct {
 	Windows []Window
-	// Override is why nothing is held, "" if windows hold changes.
+	// Override is the reason why nothing is held, "" if windows hold changes.
 	Override string
-	// Unknown reports that the configuration is not known yet.
+	// Unknown is true if the configuration is not known yet.
 	Unknown bool
-	// Now is the clock.
+	// Now returns the present time.
 	Now func() time.Time
 }
 
-// TimeFor returns the time that a plan decides for: that of the last refresh, so that the apply decides
-// the same, and now if there was none.
+// TimeFor returns the time that a plan decides for. This is the time of the last refresh, so that
+// the apply decides the same. Without a refresh it is the present time.
 func (c Configured) TimeFor(stored time.Time) time.Time {
 	if len(c.Windows) == 0 || !stored.IsZero() {
 		return stored
@@ -27,8 +27,8 @@ func (c Configured) TimeFor(stored time.Time) time.Time {
 	return c.Clock()
 }
 
-// Refreshed returns the time to store in a refresh. It changes only with a decision: private state
-// that changed is written.
+// Refreshed returns the time to store in a refresh. The time changes only if a decision changes,
+// because changed private state is written.
 func (c Configured) Refreshed(stored time.Time) time.Time {
 	switch now := c.Clock(); {
 	case c.Unknown:
@@ -57,7 +57,7 @@ func (c Configured) At(now time.Time, clusters []target.Cluster, groups []target
 	return set.At(now), nil
 }
 
-// Description adds the reason of an override to what stands in the history of a release.
+// Description adds the reason of an override to the description in the history of a release.
 func (c Configured) Description(of func(target.Deployment) string) func(target.Deployment) string {
 	if c.Override == "" || len(c.Windows) == 0 {
 		return of

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/window"
 )
 
-// The time that a refresh stores changes only with a decision, and a plan uses the stored one.
+// The time that a refresh stores changes only if a decision changes. A plan uses the stored time.
 func TestTimeOfChangeWindows(t *testing.T) {
 	t.Parallel()
 	nightly, err := window.New(window.Specification{Name: "nightly", Effect: window.Allow, Cron: "0 22 * * *", Duration: "6h", Clusters: window.Clusters{All: true}})

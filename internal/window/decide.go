@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Set is the windows of a provider, and the clusters that each concerns.
+// Set is the windows of a provider, with the clusters that each window concerns.
 type Set struct {
 	windows  []Window
 	clusters map[string]bool
@@ -17,7 +17,7 @@ type Set struct {
 	concerned []map[string]bool
 }
 
-// NewSet finds the clusters of windows. The error is an *InvalidError.
+// NewSet finds the clusters that windows concern. The error is an *InvalidError.
 func NewSet(windows []Window, clusters []target.Cluster, groups []target.Group) (*Set, error) {
 	made := &Set{windows: slices.Clone(windows), clusters: map[string]bool{}}
 	slices.SortStableFunc(made.windows, func(a, b Window) int { return strings.Compare(a.Name, b.Name) })
@@ -34,7 +34,7 @@ func NewSet(windows []Window, clusters []target.Cluster, groups []target.Group) 
 	return made, nil
 }
 
-// of are the names of the clusters.
+// of returns the names of the clusters that a window concerns.
 func (c Clusters) of(clusters []target.Cluster, groups []target.Group) (map[string]bool, error) {
 	find := target.Match
 	if c.Lenient {
@@ -53,8 +53,8 @@ func (c Clusters) of(clusters []target.Cluster, groups []target.Group) (map[stri
 	return names, err
 }
 
-// IsSame reports whether windows decide the same at one time as at a later one: each is as open, and
-// what is held is held until the same time.
+// IsSame reports whether windows decide the same at one time and at a later time. At both times the
+// same windows must be open, and each window that holds changes must hold them until the same time.
 func IsSame(windows []Window, a, b time.Time) bool {
 	for _, w := range windows {
 		sinceA, isOpen := w.openSince(a)
@@ -81,15 +81,15 @@ func (s *Set) At(now time.Time) *Decisions {
 type Decisions struct {
 	set *Set
 	now time.Time
-	// known are decisions by the windows that concern a deployment.
+	// known are decisions, by the windows that concern a deployment.
 	known map[string]error
 }
 
-// Closed returns why a deployment must not change, nil if it may. onlyDrift says that the change only
-// corrects drift. The error is a *ClosedError.
+// Closed returns why a deployment must not change, nil if it may. onlyDrift is true if the change
+// only corrects drift. The error is a *ClosedError.
 //
-// What is not known of a deployment counts as concerned by a window: its cluster is in no configuration
-// any more, or the labels of its bundle are not known.
+// Missing information counts as if the window concerned the deployment. This is the case if the
+// cluster is in no configuration any more, or if the labels of the bundle are not known.
 func (d *Decisions) Closed(cluster string, bundle Bundle, onlyDrift bool) error {
 	matches := make([]byte, len(d.set.windows))
 	for i, w := range d.set.windows {
@@ -118,7 +118,7 @@ func (s *Set) match(window int, cluster string) match {
 	return no
 }
 
-// maxSteps is how many openings and closings are looked at to find when a deployment may change.
+// maxSteps is how many openings and closings are checked to find when a deployment may change.
 const maxSteps = 1000
 
 func (d *Decisions) decide(matches []byte) error {
@@ -142,8 +142,8 @@ func (d *Decisions) decide(matches []byte) error {
 	return closed
 }
 
-// blockedAt returns the window that holds a deployment at a time, nil if none does, and the next time at
-// which that can change, zero if it never does.
+// blockedAt returns the window that holds a deployment at a time, nil if none does. until is the
+// next time at which that can change, zero if it never changes.
 func (d *Decisions) blockedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
 	if by, until = d.deniedAt(matches, at); by != nil {
 		return by, until
@@ -166,8 +166,9 @@ func (d *Decisions) deniedAt(matches []byte, at time.Time) (by *Window, until ti
 	return by, until
 }
 
-// notAllowedAt returns the window that allows changes next, nil if one allows them now or none has to.
-// A window that perhaps concerns the deployment allows nothing that another one does not.
+// notAllowedAt returns the window that allows changes next. It returns nil if a window allows them
+// now, or if no window has to allow them. A window that may concern the deployment never allows
+// changes on its own.
 func (d *Decisions) notAllowedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
 	for i := range d.set.windows {
 		w := &d.set.windows[i]

@@ -60,7 +60,7 @@ func setOf(t *testing.T, windows ...window.Specification) *window.Set {
 	return set
 }
 
-// When a window is open, at the borders.
+// The times are at the borders of a window.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	at := func(cron, duration string) window.Specification {
@@ -152,7 +152,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// What is not known of a deployment counts as concerned by a window.
+// Missing information about a deployment counts as if the window concerned it.
 func TestClosedOfUnknownDeployments(t *testing.T) {
 	t.Parallel()
 	const day, night = "2026-11-24T12:00:00Z", "2026-11-24T22:00:00Z"

@@ -13,10 +13,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// What a Schedule may be.
+// Limits of a Schedule.
 const (
-	// maxScheduleSize is how many bytes it may have, maxObjectName how many its name, and maxTargets how
-	// many targets.
+	// maxScheduleSize is how many bytes a Schedule may have. maxObjectName is the limit for the
+	// length of its name, and maxTargets for the number of its targets.
 	maxScheduleSize = 64 << 10
 	maxObjectName   = 253
 	maxTargets      = 1000
@@ -35,7 +35,7 @@ type schedule struct {
 			Clusters []scheduleTarget `json:"clusters"`
 		} `json:"targets"`
 	} `json:"spec"`
-	Status any `json:"status"` // Fleet's controller writes it.
+	Status any `json:"status"` // Fleet's controller writes the status.
 }
 
 type scheduleTarget struct {
@@ -93,7 +93,7 @@ func parseSchedule(text string) (schedule, error) {
 	if nextDocument.MatchString(strings.TrimRight(text, " \t\r\n-.")) {
 		return read, errors.New("more than one YAML document; give each Schedule an element of its own")
 	}
-	// This bounds what aliases expand to, and how deep the text is.
+	// fleetyaml.Values limits what aliases expand to, and how deeply the text is nested.
 	if _, _, err := fleetyaml.Values([]byte(text)); err != nil {
 		return read, err
 	}
@@ -116,8 +116,8 @@ func (s schedule) rules() []target.Rule {
 	return rules
 }
 
-// parseQuartz reads Fleet's form of cron, which is that of Quartz: seconds come first, a year can come
-// last, and SUN is day 1. What has no counterpart in cron is refused.
+// parseQuartz reads Fleet's form of cron, which is that of Quartz: the first field is seconds, a
+// last field can be a year, and SUN is day 1. Expressions that cron cannot express are refused.
 func parseQuartz(text string) (times, error) {
 	if err := checkCron(text); err != nil {
 		return nil, err
@@ -146,5 +146,5 @@ func parseQuartz(text string) (times, error) {
 	return parse(options, strings.Join(fields, " "))
 }
 
-// daySteps are steps in the field of days, whose numbers are no days.
+// daySteps are steps in the field of days of the week. Their numbers are not days.
 var daySteps = regexp.MustCompile(`/[0-9]+`)

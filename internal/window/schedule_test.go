@@ -45,7 +45,7 @@ func TestReadSchedule(t *testing.T) {
 	}
 }
 
-// Each row changes one field of the Schedule, and wants what it decides for the cluster prod.
+// Each row changes one field of the Schedule, and has the wanted decision for the cluster prod.
 func TestScheduleFields(t *testing.T) {
 	t.Parallel()
 	const production = "{name: production, clusterSelector: {matchLabels: {env: prod}}, clusterName: null}"

@@ -13,8 +13,8 @@ import (
 
 func labelSet(of map[string]string) labels.Set { return of }
 
-// times are when a window opens, as a clock on the wall shows them. Next returns the next one, and
-// the zero time if there is none within five years.
+// times are the times at which a window opens, in local time. Next returns the next time, and the
+// zero time if there is none within five years.
 type times = cron.Schedule
 
 // days are the names of days of the week in cron.
@@ -28,8 +28,8 @@ func parseCron(text string) (times, error) {
 	return parse(cron.Minute|cron.Hour|cron.Dom|cron.Month|cron.Dow, text)
 }
 
-// checkCron refuses what the library knows beside the fields: a time zone, and intervals from the
-// moment of reading.
+// checkCron refuses what the library supports in addition to the fields: a time zone, and intervals
+// that start when the text is read.
 func checkCron(text string) error {
 	if strings.Contains(text, "=") {
 		return errors.New("a time zone does not belong there")
@@ -68,13 +68,13 @@ func parseWeekly(names []string, start string) (times, error) {
 	return parseCron(fmt.Sprintf("%d %d * * %s", at.Minute(), at.Hour(), strings.Join(names, ",")))
 }
 
-// wall is what a clock on the wall shows, as a time in UTC.
+// wall returns the local time of t as a time in UTC.
 func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// instantOf returns when a clock on the wall first shows a time. Where clocks skip the time, it is the
-// moment at which they do.
+// instantOf returns when local time first reaches a time. If clocks skip the time, it is the moment
+// at which they do.
 func instantOf(shown time.Time, in *time.Location) time.Time {
 	t := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), shown.Nanosecond(), in)
 	start, end := t.ZoneBounds()
@@ -90,7 +90,7 @@ func instantOf(shown time.Time, in *time.Location) time.Time {
 	return t
 }
 
-// repeated is how much time clocks show twice when a period of a zone begins.
+// repeated returns how much local time occurs twice when a period of a zone begins.
 func repeated(start time.Time) time.Duration {
 	if start.IsZero() {
 		return 0
@@ -100,13 +100,13 @@ func repeated(start time.Time) time.Duration {
 	return max(0, time.Duration(before-after)*time.Second)
 }
 
-// isSecondPass reports whether clocks show a time for the second time.
+// isSecondPass reports whether a local time occurs for the second time.
 func isSecondPass(t time.Time) bool {
 	start, _ := t.ZoneBounds()
 	return !start.IsZero() && t.Sub(start) < repeated(start)
 }
 
-// latestShown returns the latest time that clocks have shown first.
+// latestShown returns the latest local time that has occurred so far.
 func latestShown(t time.Time) time.Time {
 	if isSecondPass(t) {
 		start, _ := t.ZoneBounds()
@@ -115,11 +115,12 @@ func latestShown(t time.Time) time.Time {
 	return wall(t)
 }
 
-// openSince returns when the window was opened last, if it is open.
+// openSince returns when the window opened last, and whether it is still open.
 func (w Window) openSince(t time.Time) (since time.Time, isOpen bool) {
 	t = t.In(w.location)
 	shown := latestShown(t)
-	// A window that opens often is found near the end, one that opens seldom in few steps.
+	// The search doubles its distance: a window that opens often is found at once, others in few
+	// steps.
 	for back := time.Minute; ; back *= 2 {
 		from := shown.Add(-back)
 		var last time.Time
@@ -136,7 +137,7 @@ func (w Window) openSince(t time.Time) (since time.Time, isOpen bool) {
 	}
 }
 
-// opensAfter returns when the window opens next, the zero time if it does not within five years.
+// opensAfter returns when the window opens next, the zero time if that is not within five years.
 func (w Window) opensAfter(t time.Time) time.Time {
 	next := w.times.Next(latestShown(t.In(w.location)))
 	if next.IsZero() {

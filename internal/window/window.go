@@ -1,5 +1,5 @@
-// Package window decides when deployments may change: change windows, which allow or deny changes at
-// certain times. It has no clock of its own.
+// Package window decides when deployments may change. Change windows allow or deny changes at
+// certain times. The package has no clock of its own.
 package window
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Effect is what a window does with changes.
+// Effect is how a window affects changes.
 type Effect string
 
 // The effects.
@@ -28,7 +28,7 @@ const (
 // MaxDuration is how long a window can be open at most.
 const MaxDuration = 366 * 24 * time.Hour
 
-// Window is a time that returns, and the deployments that it concerns.
+// Window is a recurring time span, with the deployments that it concerns.
 type Window struct {
 	Name     string
 	Effect   Effect
@@ -37,25 +37,25 @@ type Window struct {
 	location *time.Location
 	clusters Clusters
 	bundles  Bundles
-	// correctsDrift reports that the window does not hold the correction of drift.
+	// correctsDrift is true if the window does not hold the correction of drift.
 	correctsDrift bool
 }
 
 // Clusters are the clusters that a window concerns.
 type Clusters struct {
-	// All reports that it concerns all clusters. Then there are no rules.
+	// All is true if the window concerns all clusters. There are no rules then.
 	All bool
-	// Rules select clusters, each of which at least one matches.
+	// Rules select clusters. At least one rule must match a cluster.
 	Rules []target.Rule
-	// Workspace is Fleet's namespace that the clusters must be in, "" for any.
+	// Workspace is the Fleet namespace that the clusters must be in, "" for any.
 	Workspace string
-	// Lenient reports that rules can name clusters and groups that do not exist.
+	// Lenient is true if rules may name clusters and groups that do not exist.
 	Lenient bool
 }
 
-// Bundles are the bundles that a window concerns: all that meet both conditions.
+// Bundles are the bundles that a window concerns. A bundle must meet both conditions.
 type Bundles struct {
-	// Names are those of the bundles, empty for any.
+	// Names are the names of the bundles, empty for any.
 	Names []string
 	// Selector selects bundles by their labels, nil for any.
 	Selector *fleetyaml.Selector
@@ -66,7 +66,7 @@ type Specification struct {
 	Name   string
 	Effect Effect
 	// Cron is when the window opens, in five fields. Days and Start are the same by days of the
-	// week. One of both is given.
+	// week. Either Cron or Start is set.
 	Cron     string
 	Days     []string
 	Start    string
@@ -81,7 +81,7 @@ type Specification struct {
 // InvalidError reports what is wrong with a window.
 type InvalidError struct {
 	Window string
-	// Attribute is the attribute that is wrong, "" if it is not one alone.
+	// Attribute is the attribute that is wrong, "" if there is no single one.
 	Attribute string
 	Err       error
 }
@@ -146,8 +146,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return duration, nil
 }
 
-// parseZone reads a time zone. "Local" is refused: plan and apply can run on machines in different
-// zones.
+// parseZone reads a time zone. It refuses "Local", because plan and apply can run on machines in
+// different zones.
 func parseZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, errors.New("\"Local\" is different on each machine; use a name such as Europe/Berlin")
@@ -159,11 +159,11 @@ func parseZone(name string) (*time.Location, error) {
 	return location, nil
 }
 
-// Bundle is a bundle as windows see it.
+// Bundle is what windows read of a bundle.
 type Bundle struct {
 	Name string
-	// Labels are nil if they are not known, as those of a bundle that is in no configuration any
-	// more.
+	// Labels are nil if they are not known, for example for a bundle that is in no configuration
+	// any more.
 	Labels map[string]string
 }
 
@@ -172,12 +172,12 @@ type match byte
 
 const (
 	no match = iota
-	// perhaps is of a deployment of which too little is known.
+	// perhaps is for a deployment of which too little is known.
 	perhaps
 	yes
 )
 
-// bundle reports whether the window concerns a bundle.
+// match reports whether the window concerns a bundle.
 func (b Bundles) match(of Bundle) match {
 	if len(b.Names) > 0 && !slices.Contains(b.Names, of.Name) {
 		return no

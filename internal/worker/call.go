@@ -32,7 +32,7 @@ func newCall(method string, request any, ask Ask) (call, error) {
 	return call{parts: parts, ask: ask}, nil
 }
 
-// id is equal for equal calls.
+// id returns the same value for equal calls.
 func (c call) id() callID {
 	hash := sha256.New()
 	for _, part := range c.parts {
@@ -45,11 +45,12 @@ func (c call) id() callID {
 var (
 	// errNotBegun reports that a worker ended before it began the call.
 	errNotBegun = errors.New("the worker ended before the call began")
-	// errLateAnswer reports that the time was over when the parent had answered a question.
+	// errLateAnswer reports that the time of the call was over before the parent could send an
+	// answer.
 	errLateAnswer = errors.New("the response to a request of the worker was too late")
 )
 
-// exchange runs a call on the worker. After any error but a [HandlerError] the worker cannot
+// exchange runs a call on the worker. After an error other than a [HandlerError], the worker cannot
 // be used again.
 func (w *process) exchange(ctx context.Context, c call) ([]byte, error) {
 	w.calls++
@@ -76,7 +77,7 @@ func (w *process) exchange(ctx context.Context, c call) ([]byte, error) {
 	}
 }
 
-// receive returns the next frame, which has to be one of the current call and of these kinds.
+// receive returns the next frame. It must belong to the current call and have one of these kinds.
 func (w *process) receive(kinds ...frameKind) (frame, error) {
 	f, ok := <-w.frames
 	if !ok {
@@ -92,17 +93,17 @@ func (w *process) receive(kinds ...frameKind) (frame, error) {
 	return f, nil
 }
 
-// lost explains why nothing could be written to the worker. It waits for the end of its
-// output, so that its crash report is complete.
+// lost returns why nothing could be written to the worker. It waits for the end of the worker's
+// output, so that the crash report is complete.
 func (w *process) lost() error {
 	for range w.frames {
-		continue // What it sent before is not used.
+		continue // Frames that the worker sent before are not used.
 	}
 
 	return w.death()
 }
 
-// answer sends the answer to a question of the worker.
+// answer sends the worker the answer to its question.
 func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 	kind, question, err := splitName(payload)
 	if err != nil {

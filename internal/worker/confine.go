@@ -13,23 +13,23 @@ const ConfinementMethod = "worker.confinement"
 // memoryCheck is how often a worker compares its memory with the limit.
 const memoryCheck = 50 * time.Millisecond
 
-// Confinement is what limits a worker on this system.
+// Confinement describes what limits a worker on this system.
 type Confinement struct {
 	// Landlock is the version of the kernel's interface, 0 if files are not confined by it.
 	Landlock int
-	// TCP reports that Landlock denies TCP connections.
+	// TCP is true if Landlock denies TCP connections.
 	TCP bool
-	// Descriptors reports that no file, socket or pipe can be opened any more.
+	// Descriptors is true if no file, socket or pipe can be opened any more.
 	Descriptors bool
-	// NoNewPrivileges reports that the process gains no rights by running programs.
+	// NoNewPrivileges is true if the process gains no rights by running programs.
 	NoNewPrivileges bool
-	// Data is the kernel's limit of memory in bytes, 0 if there is none.
+	// Data is the kernel's memory limit in bytes, 0 if there is none.
 	Data int64
-	// Missing is why a confinement of this system could not be applied.
+	// Missing are the reasons why confinements of this system could not be applied.
 	Missing []string
 }
 
-// now adds the limits that the parent has set.
+// now returns the confinement with the current limits, which the parent sets.
 func (c *Confinement) now() Confinement {
 	current := *c
 	current.Data = dataLimit()
@@ -37,8 +37,8 @@ func (c *Confinement) now() Confinement {
 	return current
 }
 
-// watchMemory ends the process when it uses more than limit bytes. It is what limits memory
-// on systems whose kernel does not.
+// watchMemory ends the process when it uses more than limit bytes. It limits memory on systems
+// whose kernel does not.
 func watchMemory(limit int64) {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
@@ -52,10 +52,10 @@ func watchMemory(limit int64) {
 	}
 }
 
-// errRace is why the race detector is less confined.
+// errRace is the reason why a worker is less confined under the race detector.
 var errRace = errors.New("the race detector opens files")
 
-// missing notes why something could not be applied.
+// missing records why something could not be applied.
 func (c *Confinement) missing(what string, err error) {
 	if err != nil {
 		c.Missing = append(c.Missing, what+": "+err.Error())

@@ -9,9 +9,8 @@ import (
 // landlockTCP is the first version of Landlock that denies TCP connections.
 const landlockTCP = 4
 
-// confine takes from the process what a handler does not need. What the kernel does not
-// support is left out. All threads are confined: go-landlock uses syscall.AllThreadsSyscall,
-// and libpsx in builds with cgo.
+// confine removes the rights that a handler does not need, as far as the kernel supports it. All
+// threads are confined: go-landlock uses syscall.AllThreadsSyscall, and libpsx in builds with cgo.
 func confine() Confinement {
 	var c Confinement
 	c.missing("inherited files", closeInherited())
@@ -22,7 +21,8 @@ func confine() Confinement {
 		return c
 	}
 	c.landlock()
-	// Landlock knows files and TCP only; without descriptors there are no other sockets either.
+	// Landlock confines only files and TCP. Without new descriptors, no other sockets can be
+	// opened.
 	err := limitDescriptors()
 	c.missing("descriptors", err)
 	c.Descriptors = err == nil
@@ -36,7 +36,7 @@ func (c *Confinement) noNewPrivileges() {
 	c.NoNewPrivileges = err == nil
 }
 
-// landlock denies all files and, where the kernel can, the network.
+// landlock denies all files and, if the kernel supports it, the network.
 func (c *Confinement) landlock() {
 	version, err := llsyscall.LandlockGetABIVersion()
 	if err == nil {
@@ -51,7 +51,7 @@ func (c *Confinement) landlock() {
 	c.TCP = version >= landlockTCP
 }
 
-// dataLimit is RLIMIT_DATA, 0 if there is none.
+// dataLimit returns RLIMIT_DATA, 0 if there is none.
 func dataLimit() int64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_DATA, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {

@@ -2,7 +2,7 @@
 
 package worker
 
-// confine takes from the process what a handler does not need and the system can deny.
+// confine removes the rights that a handler does not need and that the system can deny.
 func confine() Confinement {
 	var c Confinement
 	c.missing("inherited files", closeInherited())
@@ -18,5 +18,5 @@ func confine() Confinement {
 	return c
 }
 
-// dataLimit is 0: these systems have no limit that the parent could set.
+// dataLimit returns 0: these systems have no limit that the parent could set.
 func dataLimit() int64 { return 0 }

@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
-// confined returns a pool whose worker is confined, and what confines it.
+// confined returns a pool whose worker is confined, and the confinement.
 func confined(t *testing.T) (*worker.Pool, worker.Confinement) {
 	t.Helper()
 
@@ -130,7 +130,7 @@ func TestNoFileIsInherited(t *testing.T) {
 	if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Terraform may start the provider with files that are passed on like this one.
+	// Terraform may start the provider with open files that are inherited like this one.
 	descriptor, err := syscall.Open(path, syscall.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)

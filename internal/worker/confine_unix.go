@@ -27,7 +27,7 @@ func takePipes() (in, out *os.File, err error) {
 	return in, out, errors.Join(err, null.Close())
 }
 
-// takePipe moves a descriptor to another number and puts null in its place.
+// takePipe moves a descriptor to another number and replaces it by null.
 func takePipe(descriptor int, null *os.File) (*os.File, error) {
 	taken, err := unix.FcntlInt(uintptr(descriptor), unix.F_DUPFD_CLOEXEC, firstInherited)
 	if err != nil {
@@ -40,7 +40,7 @@ func takePipe(descriptor int, null *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(taken), "parent"), nil
 }
 
-// firstInherited follows the three standard descriptors.
+// firstInherited is the first number after the three standard descriptors.
 const firstInherited = 3
 
 // closeInherited closes files that the parent inherited itself and passed on. They have no

@@ -31,5 +31,5 @@ func takePipes() (in, out *os.File, err error) {
 // confine does nothing: the job object that the parent made limits memory and processes.
 func confine() Confinement { return Confinement{} }
 
-// dataLimit is 0: the limit of the job object is not visible here.
+// dataLimit returns 0: the limit of the job object is not visible here.
 func dataLimit() int64 { return 0 }

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// exitMemory is the exit code of a worker that found itself to use too much memory.
+// exitMemory is the exit code of a worker that ended because it used too much memory.
 const exitMemory = 86
 
 const (
-	// fatalError begins the line with the cause in a crash report of Go.
+	// fatalError is the prefix of the line with the cause in a crash report of Go.
 	fatalError = "fatal error: "
-	// threadFailed begins that of a program with cgo which got no memory for the stack of a thread.
+	// threadFailed is the prefix if a program with cgo got no memory for the stack of a thread.
 	threadFailed = "runtime/cgo: pthread_create failed"
 	noThread     = "no memory for a thread"
 )
 
-// crash explains the end of a worker by its exit status and its crash report.
+// crash returns why a worker ended, from its exit status and its crash report.
 func crash(state *os.ProcessState, stderr string, memory int64) error {
 	fatal := fatalReason(stderr)
 	switch {

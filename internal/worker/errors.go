@@ -26,17 +26,17 @@ func (e *StartError) Unwrap() error { return e.Err }
 // CrashError reports that a worker ended during a call.
 type CrashError struct {
 	// Reason is the fatal error of the Go runtime or the exit status, such as
-	// "concurrent map writes", "signal: killed" or "exit status 2". It quotes nothing of
-	// the request.
+	// "concurrent map writes", "signal: killed" or "exit status 2". It contains nothing of the
+	// request.
 	Reason string
-	// Stderr is the beginning and the end of what the worker wrote to standard error. It
-	// may quote the request: mask it before it is printed.
+	// Stderr is the beginning and the end of what the worker wrote to standard error. It may quote
+	// the request, so mask it before printing.
 	Stderr string
 }
 
 func (e *CrashError) Error() string { return "the worker process ended: " + e.Reason }
 
-// LimitKind is what a call used too much of.
+// LimitKind is the kind of limit that a call exceeded.
 type LimitKind int
 
 // The limits of a call.
@@ -62,12 +62,12 @@ func (k LimitKind) String() string {
 	}
 }
 
-// LimitError reports that a call exceeded a limit. Its worker was ended.
+// LimitError reports that a call exceeded a limit. The pool ended its worker.
 type LimitError struct {
 	Limit LimitKind
-	// Value is the limit for people, such as "1 GiB" or "1m0s".
+	// Value is the limit in readable form, such as "1 GiB" or "1m0s".
 	Value string
-	// Stderr is that of a [CrashError], if the worker crashed at the limit.
+	// Stderr is as in [CrashError], if the worker crashed at the limit.
 	Stderr string
 }
 
@@ -83,7 +83,7 @@ func (e *LimitError) Error() string {
 	return "it took more than " + e.Value + " of " + e.Limit.String()
 }
 
-// formatBytes writes a size in its largest whole unit.
+// formatBytes writes a size in the largest unit in which it is a whole number.
 func formatBytes(size int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	unit := 0

@@ -16,13 +16,13 @@ const (
 	longestMarker = 64
 )
 
-// crashMarkers begin the crash report of a Go program.
+// crashMarkers are the texts with which a crash report of a Go program begins.
 func crashMarkers() []string {
 	return []string{"runtime: goroutine stack exceeds", "runtime: out of memory", threadFailed, fatalError, "panic: "}
 }
 
-// excerpt keeps the beginning and the end of what is written to it. The beginning is that
-// of a crash report, if there is one: the cause of a crash stands there.
+// excerpt keeps the beginning and the end of what is written to it. If there is a crash report, the
+// excerpt begins with the report, because the cause of the crash is there.
 type excerpt struct {
 	mu      sync.Mutex
 	head    []byte
@@ -31,8 +31,8 @@ type excerpt struct {
 	crashed bool
 }
 
-// Write never fails, so that the worker never waits for its standard error to be read. A
-// goroutine of os/exec calls it, where nobody else recovers.
+// Write never fails, so the worker never waits for its standard error to be read. Write runs in a
+// goroutine of os/exec, which recovers no panic.
 func (e *excerpt) Write(p []byte) (_ int, err error) {
 	defer status.Recover("keeping the standard error of a worker", &err)
 	e.mu.Lock()
@@ -50,12 +50,12 @@ func (e *excerpt) Write(p []byte) (_ int, err error) {
 	return len(p), nil
 }
 
-// restart forgets what stands before a crash report. It returns what is still to be kept.
+// restart drops what was written before a crash report. It returns the text that is to be kept.
 func (e *excerpt) restart(p []byte) []byte {
 	if e.crashed {
 		return p
 	}
-	// A marker may come in two pieces.
+	// A marker may be split between two writes.
 	before := e.last(longestMarker)
 	joined := slices.Concat(before, p)
 	start := firstMarker(joined)
@@ -78,7 +78,7 @@ func (e *excerpt) last(count int) []byte {
 	return bytes.Clone(from[max(0, len(from)-count):])
 }
 
-// firstMarker is where the first line that begins with a marker begins, or -1.
+// firstMarker returns the start of the first line that begins with a marker, or -1.
 func firstMarker(text []byte) int {
 	for at := 0; at < len(text); {
 		if beginsCrash(text[at:]) {
@@ -100,7 +100,7 @@ func beginsCrash(line []byte) bool {
 	})
 }
 
-// reset forgets everything.
+// reset drops everything.
 func (e *excerpt) reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,9 +1,9 @@
 package worker
 
-// UnderRace reports that the race detector is on.
+// UnderRace is true if the race detector is on.
 const UnderRace = underRace
 
-// Started is how many workers were started or failed to start.
+// Started returns how many workers were started or failed to start.
 func (p *Pool) Started() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -11,7 +11,7 @@ func (p *Pool) Started() int {
 	return p.started
 }
 
-// Waiting is how many calls wait for a worker.
+// Waiting returns how many calls wait for a worker.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"math"
 )
 
-// frameKind is what a frame means.
+// frameKind is the meaning of a frame.
 type frameKind byte
 
 const (
 	frameCall    frameKind = iota + 1 // to the worker: a method and its request
 	frameAnswer                       // to the worker: the answer to a question
-	frameRefusal                      // to the worker: why a question has no answer
+	frameRefusal                      // to the worker: why a question gets no answer
 	frameReady                        // to the parent: the worker has its limits
 	frameBegun                        // to the parent: the call was read, its handler runs
 	frameQuestion
@@ -24,11 +24,11 @@ const (
 )
 
 const (
-	// headerSize is the size of kind, call and length of the payload.
+	// headerSize is the size of the kind, the call and the length of the payload.
 	headerSize = 1 + 4 + 4
-	// joined is up to which size a frame is written at once.
+	// joined is the size up to which a frame is written at once.
 	joined = 64 << 10
-	// firstChunk is what a reader allocates before it has seen more than a length.
+	// firstChunk is what a reader allocates when it has read only a length.
 	firstChunk = 64 << 10
 	// maxQuestion limits questions and error texts.
 	maxQuestion = 1 << 20
@@ -60,7 +60,7 @@ func (e *tooLongError) Error() string {
 	return fmt.Sprintf("a frame of kind %d has %d bytes; at most %d are allowed", e.kind, e.length, e.limit)
 }
 
-// writeFrame writes one frame, whose payload is the parts one after the other.
+// writeFrame writes one frame. Its payload is the parts, one after another.
 func writeFrame(w io.Writer, kind frameKind, call uint32, parts ...[]byte) error {
 	size := 0
 	for _, part := range parts {
@@ -111,7 +111,7 @@ func readFrame(r io.Reader, limit func(frameKind) int64) (frame, error) {
 	return f, err
 }
 
-// readPayload reads length bytes. It allocates as they arrive, since the length may be a lie.
+// readPayload reads length bytes. It allocates as bytes arrive, since the length may be false.
 func readPayload(r io.Reader, length int64) ([]byte, error) {
 	var payload bytes.Buffer
 	payload.Grow(int(min(length, firstChunk)))
@@ -126,7 +126,7 @@ func readPayload(r io.Reader, length int64) ([]byte, error) {
 	return payload.Bytes(), nil
 }
 
-// nameParts are the parts of a payload that begins with a name.
+// nameParts returns the parts of a payload that begins with a name.
 func nameParts(name string, payload []byte) ([][]byte, error) {
 	if len(name) > math.MaxUint8 {
 		return nil, fmt.Errorf("a name of %d bytes is longer than %d", len(name), math.MaxUint8)

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is the job object of a worker. It ends with its handle, so also with the parent.
+// group is the job object of a worker. It ends when its handle is closed, also by the parent's
+// exit.
 type group struct {
 	job windows.Handle
 }
@@ -24,7 +25,7 @@ func inOwnGroup(cmd *exec.Cmd) {
 	}
 }
 
-// limitGroup puts a process into a job object with the limit of memory.
+// limitGroup puts a process into a job object with a memory limit.
 func limitGroup(process *os.Process, memory int64) (group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -72,11 +73,11 @@ func assignJob(job windows.Handle, process *os.Process) error {
 
 // kill ends all processes of the job. It is called once.
 func (g group) kill() {
-	// The process ends with the job at the latest when its handle is closed.
+	// The process ends at the latest when the handle of the job is closed.
 	_, _ = windows.TerminateJobObject(g.job, 1), windows.CloseHandle(g.job)
 }
 
-// rootDir is the root of the drive of Windows.
+// rootDir returns the root of the drive of Windows.
 func rootDir() string {
 	dir, err := windows.GetSystemDirectory()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inodes returns the open files.
+// inodes returns the inodes of the open files.
 func inodes(context.Context, []byte, askFunc) (any, error) {
 	var found []uint64
 	for descriptor := range 1000 {

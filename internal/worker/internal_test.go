@@ -140,7 +140,7 @@ func TestReadFrameRefuses(t *testing.T) {
 	}
 }
 
-// resultsOnly allows short results.
+// resultsOnly allows only short results.
 func resultsOnly(kind frameKind) int64 {
 	if kind == frameResult {
 		return 100

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitProcess sets limits of the kernel for a process. RLIMIT_DATA counts private memory
-// that can be written. RLIMIT_AS would count address space, of which Go reserves much more
-// than it uses. A process that is gone already is no error: its end is reported elsewhere.
+// limitProcess sets limits of the kernel for a process. RLIMIT_DATA counts private memory that can
+// be written. RLIMIT_AS would count address space, and Go reserves much more of that than it uses.
+// A process that has already exited is no error: its end is reported elsewhere.
 func limitProcess(pid int, memory int64) error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0}
 	if !underRace {

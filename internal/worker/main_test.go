@@ -24,7 +24,7 @@ import (
 const (
 	parentArgument = "parent"
 	rogueArgument  = "rogue"
-	// landlockArgument is a worker without the limit of descriptors.
+	// landlockArgument starts a worker without the limit of descriptors.
 	landlockArgument = "landlock"
 )
 
@@ -110,7 +110,7 @@ func output(_ context.Context, request []byte, _ askFunc) (any, error) {
 	return strings.Repeat("x", size), nil
 }
 
-// printText disturbs what a careless library could: standard input and output.
+// printText uses standard input and output as a careless library could.
 func printText(_ context.Context, _ []byte, _ askFunc) (any, error) {
 	_, err := fmt.Fprintln(os.Stdout, strings.Repeat("printed ", 1000))
 	n, readErr := os.Stdin.Read(make([]byte, 10))
@@ -141,7 +141,7 @@ func ask(_ context.Context, request []byte, ask askFunc) (any, error) {
 	return answers, nil
 }
 
-// late returns a handler that asks after its call is over, in the next call.
+// late returns a handler that sends a question of its first call during the next call.
 func late() worker.Handler {
 	var before askFunc
 
@@ -210,7 +210,7 @@ func onThreads(try func() error) []string {
 	return results
 }
 
-// waitForSignal ignores all that can be ignored.
+// waitForSignal ignores all signals that can be ignored.
 func waitForSignal(_ context.Context, _ []byte, ask askFunc) (any, error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	if _, err := ask("pid", []byte(fmt.Sprint(os.Getpid()))); err != nil {
@@ -220,7 +220,7 @@ func waitForSignal(_ context.Context, _ []byte, ask askFunc) (any, error) {
 	return loop(), nil
 }
 
-// beParent has a worker in an endless call and prints its pid.
+// beParent runs an endless call on a worker and prints the worker's pid.
 func beParent() {
 	path, err := os.Executable()
 	if err != nil {
@@ -235,7 +235,7 @@ func beParent() {
 	panic(err)
 }
 
-// beRogue sends what a worker must not send.
+// beRogue sends frames that a worker must not send.
 func beRogue(how string) {
 	send := func(kind byte, call, length uint32, payload string) {
 		header := binary.BigEndian.AppendUint32([]byte{kind}, call)
@@ -309,7 +309,7 @@ func command(tb testing.TB, arguments ...string) []string {
 	return append([]string{path}, arguments...)
 }
 
-// call returns the response to a call that has to succeed.
+// call returns the response to a call that must succeed.
 func call[T any](tb testing.TB, pool *worker.Pool, method string, request any) T {
 	tb.Helper()
 

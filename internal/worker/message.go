@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxNesting bounds the stack of the decoder.
+	// maxNesting limits the stack of the decoder.
 	maxNesting = 512
-	// maxValues bounds the memory of the decoder: an empty map has one byte, and takes many
-	// more as a Go value.
+	// maxValues limits the memory of the decoder: an empty map has one byte, and takes many more as
+	// a Go value.
 	maxValues = 4 << 20
 )
 
-// errTooManyValues refuses a message that would take much more memory than its length.
+// errTooManyValues reports a message that would take much more memory than its length.
 var errTooManyValues = fmt.Errorf("a message has more than %d values", maxValues)
 
 // Marshal encodes requests, responses, questions and answers. Equal values give equal bytes.
@@ -30,9 +30,9 @@ func Marshal(value any) ([]byte, error) {
 	return data, nil
 }
 
-// Unmarshal decodes what [Marshal] encoded. Values in an any are map[string]any, []any,
-// string, []byte, bool, int64, float64 or nil. Strings keep their bytes, also where they
-// are no UTF-8. Integers beyond int64 are an error.
+// Unmarshal decodes what [Marshal] encoded. Values in an any are map[string]any, []any, string,
+// []byte, bool, int64, float64 or nil. Strings keep their bytes, even if the bytes are not UTF-8.
+// Integers beyond int64 are an error.
 func Unmarshal(data []byte, value any) error {
 	if exceedsValues(data, maxValues) {
 		return fmt.Errorf("decoding a message: %w", errTooManyValues)
@@ -46,7 +46,7 @@ func Unmarshal(data []byte, value any) error {
 
 //nolint:gochecknoglobals // a constant, made at its first use
 var encoder = sync.OnceValue(func() cbor.EncMode {
-	// The same call has to have the same bytes, whatever the order of its maps.
+	// Equal calls must have equal bytes, in any order of their maps.
 	mode, err := cbor.EncOptions{Sort: cbor.SortBytewiseLexical, TagsMd: cbor.TagsForbidden}.EncMode()
 
 	return must(mode, err)
@@ -70,7 +70,7 @@ var decoder = sync.OnceValue(func() cbor.DecMode {
 	return must(mode, err)
 })
 
-// must panics on constant options that contradict each other.
+// must panics if constant options contradict each other.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(errors.Join(errors.New("the options of CBOR are invalid"), err))
@@ -96,8 +96,8 @@ func exceedsValues(data []byte, most int) bool {
 	return false
 }
 
-// valueSize is the size of the first value of data; of an array or a map it is the size of
-// its head (RFC 8949, section 3).
+// valueSize returns the size of the first value of data. For an array or a map it returns the size
+// of the head (RFC 8949, section 3).
 func valueSize(data []byte) (size int, ok bool) {
 	const (
 		byteString, textString = 2, 3

@@ -17,13 +17,13 @@ type panicking struct{ io.Closer }
 
 func (panicking) Read([]byte) (int, error) { panic(secret) }
 
-// withoutProcess is a worker as far as it has no process.
+// withoutProcess returns a worker without a process.
 func withoutProcess() *process {
 	w := &process{
 		stdout: panicking{io.NopCloser(nil)}, stderr: &excerpt{},
 		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
 	}
-	w.groupOnce.Do(func() {}) // There is no group to be ended.
+	w.groupOnce.Do(func() {}) // There is no group to end.
 	return w
 }
 
@@ -39,7 +39,7 @@ func expectPanic(t *testing.T, err error) {
 	}
 }
 
-// A worker that cannot be started for a panic costs the call that waits for it.
+// If a panic prevents the start of a worker, the waiting call fails.
 func TestPanicWhileStarting(t *testing.T) {
 	t.Parallel()
 	pool := New(Options{Processes: 1})
@@ -50,7 +50,7 @@ func TestPanicWhileStarting(t *testing.T) {
 	}
 }
 
-// A panic while a worker's output is read costs its call.
+// If reading a worker's output panics, its call fails.
 func TestPanicWhileReading(t *testing.T) {
 	t.Parallel()
 	w := withoutProcess()
@@ -66,11 +66,11 @@ func TestPanicWhileReading(t *testing.T) {
 	expectPanic(t, w.death())
 }
 
-// A panic while the end of a worker is awaited does not leave others waiting for it.
+// If waiting for the end of a worker panics, others do not wait for ever.
 func TestPanicWhileWaiting(t *testing.T) {
 	t.Parallel()
 	w := withoutProcess()
-	w.awaitExit() // It has no command to wait for.
+	w.awaitExit() // The worker has no command to wait for.
 	select {
 	case <-w.exited:
 	case <-time.After(time.Minute):

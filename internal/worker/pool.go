@@ -12,31 +12,31 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// attempts is how often a call is begun if its worker ends before the handler runs.
+// attempts is how often a call is started if its worker ends before the handler runs.
 const attempts = 3
 
-// Pool has workers and runs calls on them. Its methods may be called concurrently.
+// Pool runs calls on workers. Its methods may be called concurrently.
 type Pool struct {
 	options Options
 	refused refused
-	// spawn starts a worker. It is startProcess but in tests.
+	// spawn starts a worker. It is startProcess, except in tests.
 	spawn func(Options) (*process, error)
 
 	mu sync.Mutex
 	// idle are the workers without a call. The one used last is taken first.
 	idle []*process
-	// alive are all workers that are not gone; starting is the number of those to come.
+	// alive are all workers that have not exited; starting is the number of workers being started.
 	alive    map[*process]struct{}
 	starting int
 	started  int
-	// waiting are the calls without a worker, the oldest first.
+	// waiting are the calls that wait for a worker, the oldest first.
 	waiting []chan grant
 	closed  bool
-	// running counts goroutines that outlive a call.
+	// running counts goroutines that run longer than a call.
 	running sync.WaitGroup
 }
 
-// grant is what a waiting call gets.
+// grant is what a waiting call receives.
 type grant struct {
 	worker *process
 	err    error
@@ -51,8 +51,8 @@ func New(options Options) *Pool {
 	}
 }
 
-// availableMemory returns the limit of memory of the container, or else the memory of the
-// machine, or 0 if it is unknown.
+// availableMemory returns the memory limit of the container, else the memory of the machine, or 0
+// if it is unknown.
 func availableMemory() int64 {
 	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
 	if err != nil || limit > 1<<62 {
@@ -72,12 +72,12 @@ func (p *Pool) Start() {
 	}
 }
 
-// Call runs a method on a worker and decodes its result into response, unless that is nil.
-// It waits for a worker if all are busy. It returns a [*HandlerError], a [*LimitError], a
+// Call runs a method on a worker and decodes its result into response, unless response is nil. It
+// waits for a worker if all are busy. It returns a [*HandlerError], a [*LimitError], a
 // [*CrashError] or a [*StartError], or wraps the error of ctx.
 //
-// A call that crashed a worker or exceeded a limit is not run again: Call returns the same
-// error at once.
+// A call that crashed a worker or exceeded a limit is not run again: Call returns the same error at
+// once.
 func (p *Pool) Call(ctx context.Context, method string, request, response any, ask Ask) error {
 	c, err := newCall(method, request, ask)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Pool) Call(ctx context.Context, method string, request, response any, a
 	return Unmarshal(result, response)
 }
 
-// Close ends all workers and waits for their ends. Calls that run return [ErrClosed].
+// Close ends all workers and waits until they have exited. Running calls return [ErrClosed].
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -108,8 +108,8 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// run runs a call on the next free worker, and on another one if that ended before the
-// handler began: then the call did not cause it.
+// run runs a call on the next free worker. If that worker ended before the handler began, the call
+// did not cause it, and run uses another worker.
 func (p *Pool) run(ctx context.Context, c call) ([]byte, error) {
 	id := c.id()
 	for attempt := 1; ; attempt++ {
@@ -159,8 +159,8 @@ func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte
 	return nil, cause
 }
 
-// explain returns why a call failed: a worker that was killed for a reason of the pool
-// looks like one that crashed.
+// explain returns why a call failed. It is needed because a worker that the pool killed looks like
+// a worker that crashed.
 func (p *Pool) explain(ctx, limited context.Context, err error) error {
 	var (
 		long    *tooLongError
@@ -201,7 +201,7 @@ func (p *Pool) isClosed() bool {
 	return p.closed
 }
 
-// acquire returns a free worker. If there is none, it starts one or waits for its turn.
+// acquire returns a free worker. If there is none, it starts a worker or waits for one.
 func (p *Pool) acquire(ctx context.Context) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("the call was cancelled: %w", err)
@@ -220,7 +220,7 @@ func (p *Pool) acquire(ctx context.Context) (*process, error) {
 	}
 }
 
-// takeOrQueue returns an idle worker, or the channel on which the call gets its turn.
+// takeOrQueue returns an idle worker, or the channel on which the call receives a worker.
 func (p *Pool) takeOrQueue() (*process, chan grant, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,7 +243,7 @@ func (p *Pool) takeOrQueue() (*process, chan grant, error) {
 	return nil, turn, nil
 }
 
-// leave removes a call that no longer waits. It passes on what the call got in the meantime.
+// leave removes a call that no longer waits. It passes on a worker that the call received by then.
 func (p *Pool) leave(turn chan grant) {
 	p.mu.Lock()
 	at := slices.Index(p.waiting, turn)
@@ -306,7 +306,7 @@ func (p *Pool) start() {
 	})
 }
 
-// awaitReady adds a started worker, or reports to the oldest waiting call why there is none.
+// awaitReady adds a started worker. On an error, the oldest waiting call gets that error.
 func (p *Pool) awaitReady(w *process, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -338,7 +338,7 @@ func (p *Pool) awaitReady(w *process, err error) {
 	}
 }
 
-// remove forgets a worker that is gone, and starts another one if calls wait.
+// remove removes a worker that has exited, and starts another one if calls wait.
 func (p *Pool) remove(w *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -207,7 +207,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("the call took %s", took)
 			}
 
-			// The killer is not run again, and others are not affected.
+			// The call that ended a worker is not run again, and other calls are not affected.
 			again := pool.Call(t.Context(), tt.method, tt.request, nil, nil)
 			if again != err { //nolint:errorlint // It is the same error.
 				t.Errorf("the second call returned %v", again)
@@ -263,7 +263,7 @@ func TestRogueWorker(t *testing.T) {
 	}
 }
 
-// sameError compares a typed error with one of the chain of err.
+// sameError compares a typed error with the error of the same type in the chain of err.
 func sameError(want, err error) bool {
 	var (
 		limit *worker.LimitError
@@ -512,11 +512,11 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait() // It was killed.
+	_ = parent.Wait() // The error only reports the kill.
 	awaitEnd(t, pid)
 }
 
-// awaitEnd waits until a process is gone.
+// awaitEnd waits until a process has exited.
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// startTimeout is how long a process may take until it has its limits. It is long,
-	// because a machine may be overloaded.
+	// startTimeout is how long a process may take until its limits are set. It is long, because a
+	// machine may be overloaded.
 	startTimeout = 30 * time.Second
-	// drainTime is how long the output of an ended process is read, in case another process
-	// keeps its pipe open.
+	// drainTime is how long the output of an ended process is read, because another process may
+	// keep its pipe open.
 	drainTime = time.Second
 )
 
-// process is a worker as its parent sees it.
+// process is the parent's side of a worker.
 type process struct {
 	cmd    *exec.Cmd
 	group  group
@@ -30,11 +30,11 @@ type process struct {
 	stdout io.ReadCloser
 	stderr *excerpt
 	memory int64
-	// calls is the number of calls so far, which is also that of the current call.
+	// calls is the number of calls so far. It is also the number of the current call.
 	calls uint32
 
-	// frames are those that the worker sent. It is closed when no more follow; problem then
-	// says why.
+	// frames are the frames that the worker sent. The channel is closed after the last frame;
+	// problem is then the reason.
 	frames  chan frame
 	problem error
 
@@ -44,7 +44,7 @@ type process struct {
 	groupOnce sync.Once
 	killOnce  sync.Once
 	killed    chan struct{}
-	// exited is closed when the process is gone and its standard error was read.
+	// exited is closed when the process has exited and its standard error was read.
 	exited chan struct{}
 }
 
@@ -68,7 +68,7 @@ func startProcess(o Options) (*process, error) {
 	return w, nil
 }
 
-// spawn starts the process with its limits of the system and the goroutines that serve it.
+// spawn starts the process, sets its limits and starts the goroutines that serve it.
 func spawn(command []string, o Options) (*process, error) {
 	//nolint:noctx,gosec // A worker outlives the call that starts it. The command is our own executable.
 	cmd := exec.Command(command[0], command[1:]...)
@@ -87,7 +87,7 @@ func spawn(command []string, o Options) (*process, error) {
 
 	limited, err := limitGroup(cmd.Process, o.Memory)
 	if err != nil {
-		_ = cmd.Process.Kill() // It is waited for in any case.
+		_ = cmd.Process.Kill() // The process is waited for in any case.
 		_ = cmd.Wait()
 		w.closePipes()
 
@@ -100,7 +100,7 @@ func spawn(command []string, o Options) (*process, error) {
 	return w, nil
 }
 
-// serveOutput passes on the frames of the worker in the background.
+// serveOutput reads the frames of the worker in the background.
 func (w *process) serveOutput(output int64) {
 	go func() {
 		defer close(w.drained)
@@ -109,8 +109,8 @@ func (w *process) serveOutput(output int64) {
 	}()
 }
 
-// awaitExit waits for the end of the process in the background. Its waiters go on
-// after a panic, too.
+// awaitExit waits for the end of the process in the background. It closes exited even after a
+// panic.
 func (w *process) awaitExit() {
 	go func() {
 		defer close(w.exited)
@@ -119,11 +119,11 @@ func (w *process) awaitExit() {
 	}()
 }
 
-// ignore is for a panic that no call waits for: the worker is ended.
+// ignore drops a panic that no call waits for: the worker is ended anyway.
 func ignore(error) {}
 
-// startWithPipes starts the command. It makes its own pipes, because those of os/exec are
-// closed as soon as the process ends, also if they were not read to the end.
+// startWithPipes starts the command with its own pipes. os/exec would close its pipes as soon as
+// the process ends, even if they were not read to the end.
 func (w *process) startWithPipes() error {
 	stdin, toWorker, err := os.Pipe()
 	if err != nil {
@@ -171,8 +171,8 @@ func (w *process) awaitReady() error {
 	}
 }
 
-// read passes on the frames of the worker until its output ends or is invalid. It returns why
-// no more follow.
+// read passes on the frames of the worker until its output ends or is invalid. It returns why no
+// more frames follow.
 func (w *process) read(output int64) error {
 	limit := func(kind frameKind) int64 {
 		switch kind {
@@ -201,8 +201,8 @@ func (w *process) read(output int64) error {
 	}
 }
 
-// wait waits for the end of the process and releases what it used. Frames that it sent
-// before are still read: they show whether it had begun the call that ended it.
+// wait waits for the end of the process and frees its resources. Frames that it sent before are
+// still read. They show whether the process had begun the call that ended it.
 func (w *process) wait() {
 	_ = w.cmd.Wait() // The state of the process has more than this error.
 	w.endGroup()
@@ -215,12 +215,12 @@ func (w *process) wait() {
 	}
 }
 
-// kill ends the process and all that it started. It does not wait.
+// kill ends the process and all processes that it started. It does not wait.
 func (w *process) kill() {
 	w.killOnce.Do(func() {
 		close(w.killed)
 		w.endGroup()
-		// A call that reads or writes returns at once, whatever becomes of the process.
+		// A call that reads or writes then returns at once, even if the process does not exit.
 		w.closePipes()
 	})
 }
@@ -238,7 +238,7 @@ func (w *process) isDead() bool {
 	}
 }
 
-// death waits for the end of a worker whose output has ended, and explains it.
+// death waits for the end of a worker whose output has ended, and returns the cause.
 func (w *process) death() error {
 	var (
 		invalid  *protocolError
@@ -248,8 +248,8 @@ func (w *process) death() error {
 	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) || errors.As(w.problem, &panicked) {
 		return w.problem
 	}
-	// A worker may close its output and run on. To kill one that crashed changes nothing: its
-	// exit status is set before its files are closed.
+	// A worker may close its output and continue to run. Killing a crashed worker changes nothing:
+	// its exit status is set before its files are closed.
 	w.kill()
 	<-w.exited
 

@@ -2,6 +2,6 @@
 
 package worker
 
-// underRace reports that the race detector is on. It maps more memory than RLIMIT_DATA
+// underRace is true if the race detector is on. The race detector maps more memory than RLIMIT_DATA
 // allows, and it opens files.
 const underRace = true

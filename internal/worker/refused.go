@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// maxRefused bounds the memory of refused calls. An error has up to 8 KiB of standard error.
+// maxRefused limits the memory of refused calls. An error has up to 8 KiB of standard error.
 const maxRefused = 256
 
 // callID identifies equal calls.
 type callID [sha256.Size]byte
 
-// refused remembers the calls that killed a worker, with their errors.
+// refused stores the calls that ended a worker, with their errors.
 type refused struct {
 	mu     sync.Mutex
 	errors map[callID]error
-	// order is that of the calls in errors, the oldest at next once it is full.
+	// order is the order of the calls in errors. Once it is full, the oldest is at next.
 	order []callID
 	next  int
 }
@@ -27,7 +27,7 @@ func (r *refused) get(id callID) error {
 	return r.errors[id]
 }
 
-// add remembers a call and forgets the oldest one if there are too many.
+// add stores a call and drops the oldest one if there are too many.
 func (r *refused) add(id callID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

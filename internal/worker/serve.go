@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// Handler runs one method. It may ask the parent questions. The response is encoded by
-// [Marshal].
+// Handler runs one method. It may send questions to the parent. [Marshal] encodes the response.
 type Handler func(ctx context.Context, request []byte, ask func(kind string, question []byte) ([]byte, error)) (response any, err error)
 
 // Serve is the main function of a worker. It sets the limits of the process and runs calls
@@ -38,7 +37,7 @@ func serve(handlers map[string]Handler, confine func() Confinement) {
 	os.Exit(s.run(in))
 }
 
-// memoryArgument is the limit of memory, which the parent passes as the last argument.
+// memoryArgument returns the memory limit, which the parent passes as the last argument.
 func memoryArgument(arguments []string) int64 {
 	memory, err := strconv.ParseInt(arguments[len(arguments)-1], 10, 64)
 	if err != nil || memory <= 0 {
@@ -48,7 +47,7 @@ func memoryArgument(arguments []string) int64 {
 	return memory
 }
 
-// loadLocalTime reads the local time zone, whose file cannot be opened later.
+// loadLocalTime reads the local time zone, because its file cannot be opened later.
 func loadLocalTime() { _, _ = time.Now().Zone() }
 
 // server runs the calls of the parent, one at a time.
@@ -57,7 +56,7 @@ type server struct {
 	confinement Confinement
 	answers     chan frame
 
-	// mu keeps frames apart.
+	// mu prevents that frames are mixed.
 	mu  sync.Mutex
 	out io.Writer
 }
@@ -87,7 +86,7 @@ func (s *server) run(in io.Reader) int {
 
 			return 1
 		case f.kind == frameCall:
-			// The process has to see the end of its input while a handler runs.
+			// The process must notice the end of its input while a handler runs.
 			go s.call(f)
 		default:
 			s.answers <- f
@@ -102,7 +101,7 @@ func (s *server) send(kind frameKind, call uint32, parts ...[]byte) error {
 	return writeFrame(s.out, kind, call, parts...)
 }
 
-// call runs a handler and sends its result. The process ends if the parent does not read.
+// call runs a handler and sends its result. It ends the process if sending fails.
 func (s *server) call(f frame) {
 	err := s.send(frameBegun, f.call)
 	if err == nil {
@@ -126,7 +125,7 @@ func (s *server) respond(f frame) error {
 	return s.send(frameResult, f.call, result)
 }
 
-// handle returns the encoded response of the handler. A panic of the handler is an error.
+// handle returns the encoded response of the handler. A panic of the handler becomes an error.
 func (s *server) handle(f frame, ask func(string, []byte) ([]byte, error)) (result []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -153,7 +152,7 @@ func (s *server) handle(f frame, ask func(string, []byte) ([]byte, error)) (resu
 	return Marshal(response)
 }
 
-// questions are those of one call.
+// questions are the questions of one call.
 type questions struct {
 	server *server
 	call   uint32
@@ -188,7 +187,7 @@ func (q *questions) ask(kind string, question []byte) ([]byte, error) {
 	return f.payload, nil
 }
 
-// end refuses questions of goroutines that the handler left behind.
+// end refuses further questions, from goroutines that the handler left behind.
 func (q *questions) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

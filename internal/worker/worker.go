@@ -1,10 +1,11 @@
-// Package worker runs foreign code, such as templates, in processes of the provider's own
-// binary. A worker has no environment, no files, no network and little memory. Its crash
-// costs one call.
+// Package worker runs foreign code, such as templates, in processes of the provider's own binary. A
+// worker has no environment, no files, no network and little memory. If a worker crashes, one call
+// fails.
 //
-// The parent has a [Pool] and makes calls; a worker runs [Serve] and calls handlers. They
-// exchange frames over the standard input and output of the worker. The package knows
-// processes, pipes and limits, and nothing of what is computed.
+// The parent has a [Pool] and makes calls; a worker runs [Serve] and calls handlers. During a call,
+// the worker can send questions to the parent, and the parent sends answers. Both exchange frames
+// over the standard input and output of the worker. The package handles processes, pipes and
+// limits, but not what is computed.
 package worker
 
 import (
@@ -19,45 +20,45 @@ import (
 	"time"
 )
 
-// Argument is the first argument of a worker process. A program that uses this package
-// calls [Serve] as soon as it sees it.
+// Argument is the first argument of a worker process. A program that uses this package must call
+// [Serve] at once if it gets this argument.
 const Argument = "render-worker"
 
 const (
 	defaultMemory  = 1 << 30
 	defaultOutput  = 64 << 20
 	defaultTimeout = time.Minute
-	// minMemory is what a worker gets on a small machine: the packages of the provider
-	// take some 60 MiB before the first request.
+	// minMemory is the memory of a worker on a small machine: the packages of the provider use
+	// about 60 MiB before the first request.
 	minMemory = 128 << 20
-	// maxStack ends a recursion without end before it takes the memory of a worker.
+	// maxStack ends an infinite recursion before it uses all memory of a worker.
 	maxStack = 64 << 20
 )
 
 // Options configure a [Pool].
 type Options struct {
-	// Command is the path and the arguments of the worker. Empty is the running executable
-	// with [Argument]. The pool appends the limit of memory in bytes.
+	// Command is the path and the arguments of the worker. Empty means the running executable with
+	// [Argument]. The pool appends the memory limit in bytes.
 	Command []string
 	// Processes is how many workers run at most at once. 0 is one per core.
 	Processes int
-	// Memory is what a worker may use, in bytes. 0 is 1 GiB. All workers together use at most
-	// half of the memory of the container or the machine: a pool has fewer workers, or
-	// workers with less memory, if it is small.
+	// Memory is what a worker may use, in bytes. 0 is 1 GiB. All workers together use at most half
+	// of the memory of the container or the machine. If that is little memory, a pool has fewer
+	// workers, or workers with less memory.
 	Memory int64
 	// Output is how many bytes a call may return. 0 is 64 MiB.
 	Output int64
-	// Timeout is how long a call may run, with the time of answers to its questions, and
-	// without the time in which it waits for a worker. 0 is one minute.
+	// Timeout is how long a call may run; 0 is one minute. It includes the time to answer
+	// questions, but not the time in which the call waits for a worker.
 	Timeout time.Duration
 }
 
-// Ask answers a question of a worker during a call. The caller limits the number and the
-// size of answers.
+// Ask returns the answer to a question of a worker during a call. The caller limits the number and
+// the size of answers.
 type Ask func(ctx context.Context, kind string, question []byte) (answer []byte, err error)
 
-// withDefaults fills in what is not set and fits the workers into total bytes of memory.
-// A total of 0 is unknown.
+// withDefaults sets defaults for unset options and fits the workers into total bytes of memory. A
+// total of 0 means unknown.
 func (o Options) withDefaults(total int64) Options {
 	o.Processes = positive(o.Processes, runtime.GOMAXPROCS(0))
 	o.Memory = positive(o.Memory, defaultMemory)
@@ -96,8 +97,8 @@ func (o Options) command() ([]string, error) {
 	return []string{path, Argument, memory}, nil
 }
 
-// executable is the path of the running program. On Linux the file may have been replaced
-// by an update in the meantime.
+// executable returns the path of the running program. On Linux it returns a path that stays valid
+// if an update has replaced the file.
 func executable() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil

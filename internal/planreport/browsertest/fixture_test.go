@@ -32,8 +32,8 @@ func written(t *testing.T, name string, entries ...planreport.Target) string {
 const diffText = "~ ConfigMap/shop/web-config: data\n- replicas: \"3\"\n+ replicas: \"5\"\n" +
 	"~ Deployment.apps/shop/web: spec.template.spec.containers\n- - image: registry.example.com/web:1.4.2\n+ - image: registry.example.com/web:1.5.0"
 
-// fleetOf is a plan of so many clusters and bundles. Its first bundle changes in stages, its second
-// one is added or held here and there, and one cluster is removed.
+// fleetOf returns a plan with these numbers of clusters and bundles. Its first bundle changes in
+// stages. Its second bundle is added or held on some clusters, and one cluster is removed.
 func fleetOf(clusters, bundles int) planreport.Target {
 	names := []string{"web", "api", "cert-manager", "ingress-nginx", "logging", "metrics", "external-dns", "velero", "kyverno", "argo-rollouts"}
 	made := planreport.Target{
@@ -104,7 +104,7 @@ func count(summary *planreport.Summary, action planreport.Action) {
 	*numbers[action]++
 }
 
-// hostile is a plan whose names and texts try to be more than text.
+// hostile returns a plan whose names and texts try to be more than text.
 func hostile() planreport.Target {
 	const (
 		name   = `</script><script>window.broken = 1</script>`

@@ -11,8 +11,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 )
 
-// As GitHub's Markdown, hostile names and manifests are text: HTML of the report only, no link and
-// no table cell of others.
+// In GitHub's Markdown, hostile names and manifests are text: they add no HTML, no link and no
+// table cell.
 func TestAttackMarkdown(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(written(t, "plan.md", hostile(), fleetOf(6, 3)))

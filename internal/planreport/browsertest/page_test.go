@@ -23,7 +23,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 )
 
-// chromium finds a browser. FLEET_TEST_CHROMIUM names one, and then it must be there.
+// chromium finds a browser. If FLEET_TEST_CHROMIUM names one, it must exist.
 func chromium(t *testing.T) string {
 	t.Helper()
 	if named, ok := os.LookupEnv("FLEET_TEST_CHROMIUM"); ok {
@@ -44,12 +44,12 @@ func chromium(t *testing.T) string {
 
 // browser is a page in Chromium.
 type browser struct {
-	ctx context.Context //nolint:containedctx // It is the browser, to chromedp.
+	ctx context.Context //nolint:containedctx // chromedp stores the browser in the context.
 
 	mu sync.Mutex
-	// requests are the addresses that were asked for, and problems what the page complained of.
+	// requests are the requested addresses, and problems the errors that the page reported.
 	requests, problems []string
-	// blocked is how many of them the policy of the page has stopped.
+	// blocked is how many requests the policy of the page blocked.
 	blocked int
 }
 
@@ -116,7 +116,7 @@ func expect[T any](t *testing.T, b *browser, expression string, want T) {
 	}
 }
 
-// expectQuiet checks that nothing but the file was asked for, and that nothing failed.
+// expectQuiet checks that the page requested only the file, and that nothing failed.
 func (b *browser) expectQuiet(t *testing.T, path string) {
 	t.Helper()
 	b.mu.Lock()
@@ -180,14 +180,14 @@ func TestPage(t *testing.T) {
 	b.expectQuiet(t, path)
 }
 
-// The table works with the keyboard alone, and one of its cells is in the order of the tab key.
+// The table works with the keyboard alone, and the tab key reaches exactly one of its cells.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	path := written(t, "plan.html", fleetOf(30, 12))
 	b := show(t, path, 1200, 800)
 	const focused = `document.activeElement.getAttribute("aria-label").split(":")[0]`
 	b.run(t, chromedp.Focus(`#matrix td[tabindex="0"]`))
-	expect(t, b, focused, "eu-1, web") // The group canary is the first one.
+	expect(t, b, focused, "eu-1, web") // The group canary is first.
 	for _, step := range []struct{ key, want string }{
 		{kb.ArrowRight, "eu-1, api"},
 		{kb.ArrowDown, "us-1, api"},
@@ -221,7 +221,7 @@ func TestLargeFleet(t *testing.T) {
 	shown := `document.getElementById("shown").textContent`
 	expect(t, b, shown, "200 clusters × 50 bundles shown")
 
-	// The headers stay where they are when the table is scrolled to its end.
+	// The headers stay in place when the table is scrolled to its end.
 	const corner = `(() => { const s = document.getElementById("scroll"); s.scrollTo(s.scrollWidth, s.scrollHeight);
 		const box = s.getBoundingClientRect(), head = document.querySelector("#matrix thead th:last-child").getBoundingClientRect(), row = document.querySelector("#matrix tbody tr:last-child th").getBoundingClientRect();
 		return [s.scrollTop > 1000, Math.abs(head.top - box.top) < 3, Math.abs(row.left - box.left) < 3]; })()`
@@ -242,7 +242,7 @@ func TestLargeFleet(t *testing.T) {
 	b.expectQuiet(t, path)
 }
 
-// Names and manifests are text, whatever is in them.
+// Names and manifests are text, with any content.
 func TestAttackPage(t *testing.T) {
 	t.Parallel()
 	of := hostile()
@@ -258,7 +258,7 @@ func TestAttackPage(t *testing.T) {
 	expect(t, b, `document.getElementById("name").textContent`, of.Name)
 	expect(t, b, `[document.querySelectorAll("script").length, document.querySelectorAll("img, a, iframe, object, link").length, window.broken === undefined]`, []any{2.0, 0.0, true})
 	expect(t, b, `Object.prototype.toString.call({}) + Object.keys(Object.prototype).length`, "[object Object]0")
-	// The policy keeps a script of others from running, should one get into the page.
+	// If a foreign script gets into the page, the policy of the page blocks it.
 	b.run(t, chromedp.Evaluate(`{ const script = document.createElement("script"); script.textContent = "window.broken = 4"; document.body.append(script); }`, nil))
 	expect(t, b, `window.broken === undefined`, true)
 	b.run(t, chromedp.Evaluate(`new Promise((resolve) => { const image = new Image(); image.onload = () => resolve(); image.onerror = () => resolve(); image.src = "https://127.0.0.1:1/x.png"; })`, nil, awaited),
@@ -272,7 +272,7 @@ func TestAttackPage(t *testing.T) {
 
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
-// Several targets of one report, and one of which nothing is known.
+// A report has several targets, and nothing is known of one of them.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	unknown := planreport.Target{
@@ -314,7 +314,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestPicture writes the picture of the README, if FLEET_PICTURE names a file for it.
+// TestPicture writes the picture of the README to the file that FLEET_PICTURE names, if set.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	to := os.Getenv("FLEET_PICTURE")

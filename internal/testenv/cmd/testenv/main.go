@@ -87,7 +87,7 @@ func up(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	kubeconfig := filepath.Join(*dir, "kubeconfig")
-	// One that a killed run left would look like this run's.
+	// A kubeconfig that a killed run left would look like one of this run.
 	if err := os.RemoveAll(kubeconfig); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func up(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// An environment is clusters with or without Fleet.
+// An environment is a set of clusters, with or without Fleet.
 type environment interface {
 	Kubeconfig() string
 	Contexts() []string
@@ -125,7 +125,7 @@ func startClusters(ctx context.Context, clusters int, dir string) (environment, 
 	return testenv.Start(ctx, testenv.Options{Clusters: clusters, Parent: dir, Log: log})
 }
 
-// startFleet gives its clusters the labels of the clusters of tests: the first is env=dev.
+// startFleet gives its clusters the same labels as the clusters of tests: the first is env=dev.
 func startFleet(ctx context.Context, clusters int, dir string) (environment, error) {
 	options := testenv.FleetOptions{Parent: dir, Log: log}
 	for i := range clusters {
@@ -141,8 +141,9 @@ func startFleet(ctx context.Context, clusters int, dir string) (environment, err
 	return testenv.StartFleet(ctx, options)
 }
 
-// cancelWhenClosed ends the clusters with the process that started this one, even if that was killed.
-// Only a pipe is such a sign: a terminal is not, and the shell gives background jobs /dev/null.
+// cancelWhenClosed ends the clusters when the process that started this one has ended, even by a
+// kill. Only the end of a pipe shows that: a terminal does not, and the shell gives background jobs
+// /dev/null.
 func cancelWhenClosed(stdin *os.File, cancel func()) {
 	info, err := stdin.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -153,7 +154,8 @@ func cancelWhenClosed(stdin *os.File, cancel func()) {
 	}
 }
 
-// copyFile puts the file in its place at once, for whoever waits for it.
+// copyFile writes the file in one step, so that a process that waits for the file never reads half
+// of it.
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(filepath.Clean(from))
 	if err != nil {
