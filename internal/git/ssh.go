@@ -222,5 +222,8 @@ func writeTemporary(dir, content string) (name string, err error) {
 		return "", err
 	}
 	_, err = file.WriteString(content)
-	return file.Name(), errors.Join(err, file.Close())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
 }

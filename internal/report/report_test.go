@@ -312,7 +312,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Errors of bundles are reported at the attribute that must be corrected.
 // hostError begins with a name that looks like a word.
 type hostError struct{}
 

@@ -239,8 +239,8 @@ func TestImageScansOfABrokenFolder(t *testing.T) {
 	if err != nil || len(planned.Broken) != 1 {
 		t.Fatalf("broken %v, error %v", planned.Broken, err)
 	}
-	if diff := cmp.Diff(settled.Elements, planned.Elements); diff != "" {
-		t.Errorf("bundles (-before +after):\n%s", diff)
+	if diff := cmp.Diff(settled.Elements, planned.Elements); diff != "" || planned.Changed {
+		t.Errorf("changed %t, bundles (-before +after):\n%s", planned.Changed, diff)
 	}
 	if diff := cmp.Diff(settled.Images, planned.Images); diff != "" {
 		t.Errorf("images (-before +after):\n%s", diff)

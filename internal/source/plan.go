@@ -105,8 +105,9 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	}
 	planned := Planned{Commit: commit, Pinned: pinned, Warnings: made.Warnings, Broken: made.Broken, Images: made.Images}
 	lasts := func(bundle Generated) bool { return pinned && bundle.Pinned }
-	planned.Elements, planned.Changed, err = s.merge(made.Bundles, r.Prior, lasts)
-	planned.Changed = r.hold(planned.Elements, made.Broken) || planned.Changed
+	planned.Elements, err = s.merge(made.Bundles, r.Prior, lasts)
+	r.hold(planned.Elements, made.Broken)
+	planned.Changed = !maps.Equal(planned.Elements, r.Prior)
 	return planned, err
 }
 
@@ -133,11 +134,11 @@ func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Elemen
 	settled.Images = made.Images
 	if open {
 		settled.Warnings, settled.Broken = made.Warnings, made.Broken
-		settled.Elements, _, err = s.merge(made.Bundles, r.Prior, always)
+		settled.Elements, err = s.merge(made.Bundles, r.Prior, always)
 		r.hold(settled.Elements, made.Broken)
 		return settled, err
 	}
-	elements, _, err := s.merge(made.Bundles, nil, always)
+	elements, err := s.merge(made.Bundles, nil, always)
 	return settled, errors.Join(err, settleElements(planned, elements))
 }
 
@@ -166,26 +167,23 @@ func (s *Store) generate(ctx context.Context, r Request, commit string, known ma
 func always(Generated) bool { return true }
 
 // hold adds the bundles of HoldBroken that were not made now, if any bundle is broken. It adds all
-// of them, because the name of a bundle is not known if its folder cannot be read. changed is true
-// if the number of elements then differs from that of the prior ones.
-func (r Request) hold(elements map[string]Element, broken []error) (changed bool) {
+// of them, because the name of a bundle is not known if its folder cannot be read.
+func (r Request) hold(elements map[string]Element, broken []error) {
 	if len(broken) == 0 {
-		return false
+		return
 	}
 	for name, element := range r.HoldBroken {
 		if _, made := elements[name]; !made {
 			elements[name] = element
 		}
 	}
-	return len(elements) != len(r.Prior)
 }
 
 // merge makes the map of generated bundles. If the digest of an element is the same, the prior
 // element is kept unchanged, so that a commit that does not change a bundle changes nothing that
-// depends on it. changed is true if any element differs or is missing. lasts reports whether a
-// bundle will be the same when it is generated again.
-func (s *Store) merge(generated []Generated, prior map[string]Element, lasts func(Generated) bool) (elements map[string]Element, changed bool, err error) {
-	elements = make(map[string]Element, len(generated))
+// depends on it. lasts reports whether a bundle will be the same when it is generated again.
+func (s *Store) merge(generated []Generated, prior map[string]Element, lasts func(Generated) bool) (map[string]Element, error) {
+	elements := make(map[string]Element, len(generated))
 	var errs []error
 	for _, made := range generated {
 		name := made.Bundle.Name
@@ -204,9 +202,8 @@ func (s *Store) merge(generated []Generated, prior map[string]Element, lasts fun
 			element.Descriptor = made.Descriptor
 		}
 		elements[name] = element
-		changed = true
 	}
-	return elements, changed || len(elements) != len(prior), errors.Join(errs...)
+	return elements, errors.Join(errs...)
 }
 
 // settleElements sets the elements whose descriptors the plan left unknown.
