@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -198,6 +199,7 @@ func (c *controlPlane) controllers() []controller {
 			"--kube-api-burst=400",
 			"--leader-elect=false",
 			"--secure-port=0",
+			"--controllers=" + strings.Join(enabledControllers(), ","),
 		}},
 		{program: "kube-scheduler", flags: []string{
 			"--kubeconfig=" + kubeconfig,
@@ -213,6 +215,28 @@ func (c *controlPlane) controllers() []controller {
 			"--node-lease-duration-seconds=40",
 		}},
 	}
+}
+
+// enabledControllers are all but those that have nothing to do here: no volume is attached or grows,
+// no certificate is requested, and no service account is older than the cluster.
+func enabledControllers() []string {
+	enabled := []string{"*"}
+	for _, unused := range []string{
+		"persistentvolume-attach-detach-controller",
+		"persistentvolume-expander-controller",
+		"ephemeral-volume-controller",
+		"volumeattributesclass-protection-controller",
+		"certificatesigningrequest-signing-controller",
+		"certificatesigningrequest-approving-controller",
+		"certificatesigningrequest-cleaner-controller",
+		"legacy-serviceaccount-token-cleaner-controller",
+		"endpointslice-mirroring-controller",
+		"storageversion-garbage-collector-controller",
+		"ttl-controller",
+	} {
+		enabled = append(enabled, "-"+unused)
+	}
+	return enabled
 }
 
 // failure returns nil while every process that the cluster needs runs.
