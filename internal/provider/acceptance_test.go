@@ -37,7 +37,7 @@ var builtProvider = sync.OnceValues(func() (string, error) {
 	}
 	// The flags are those of make build, so that nothing is compiled twice. Linking is faster
 	// without symbols.
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "terraform-provider-fleet"), "../..")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "terraform-provider-fleet"), "../..")
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the provider: %w\n%s", err, output)
 	}
