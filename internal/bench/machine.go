@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"k8s.io/client-go/discovery"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -32,19 +31,7 @@ func thisMachine(ctx context.Context) machine {
 	if release, err := output(ctx, "uname", "-sr"); err == nil {
 		m.Kernel = release
 	}
-	files, err := procfs.NewDefaultFS()
-	if err != nil {
-		return m // It has no /proc.
-	}
-	if memory, err := files.Meminfo(); err == nil && memory.MemTotalBytes != nil {
-		m.Memory = int64(*memory.MemTotalBytes) //nolint:gosec // no machine has that much memory
-	}
-	if processors, err := files.CPUInfo(); err == nil && len(processors) > 0 {
-		m.Processor = processors[0].ModelName
-	}
-	if load, err := files.LoadAvg(); err == nil {
-		m.Load = load.Load1
-	}
+	m.readProc()
 	return m
 }
 

@@ -143,7 +143,7 @@ func removeUnused(store string, before time.Time) error {
 
 // key returns a hash of the module's dependencies, the compiler, the platform and the flags.
 func (m buildModule) key(ctx context.Context) (string, error) {
-	goVersion, err := m.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH").Output()
+	goVersion, err := m.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED").Output()
 	if err != nil {
 		return "", fmt.Errorf("asking go for its version: %w", commandError(err))
 	}
@@ -195,7 +195,8 @@ func (m buildModule) buildInto(ctx context.Context, log Log, dir string) error {
 	for i, tool := range m.tools {
 		log("building %s (%d/%d), %s on 2 cores when cold", tool.name, i+1, len(m.tools), tool.estimate)
 		start := time.Now()
-		command := m.goCommand(ctx, "build", "-trimpath", "-ldflags", m.ldflags, "-o", filepath.Join(dir, tool.name), tool.pkg)
+		// No other flags: packages of one version are then compiled once, for the provider and for tools.
+		command := m.goCommand(ctx, "build", "-ldflags", m.ldflags, "-o", filepath.Join(dir, tool.name), tool.pkg)
 		if output, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("building %s: %w\n%s", tool.name, err, lastLines(string(output), 20))
 		}
@@ -248,11 +249,11 @@ func (m buildModule) joinFiles(ctx context.Context, file buildFile, dir string) 
 	return nil
 }
 
-// goCommand runs go in the module. A workspace or cgo would build other programs for the same key.
+// goCommand runs go in the module. A workspace would build other programs for the same key.
 func (m buildModule) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = m.dir
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	command.Env = append(os.Environ(), "GOWORK=off")
 	if len(m.written) > 0 {
 		command.Env = append(command.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod") // The option makes go complete go.mod and go.sum.
 	}

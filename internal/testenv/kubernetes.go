@@ -103,7 +103,7 @@ func controlPlaneModule(root string) (module buildModule, version string, err er
 		dir:     dir,
 		ldflags: kubernetesFlags(version),
 		tools: slices.Concat([]buildTool{
-			{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", estimate: "about 30 s"},
+			{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", estimate: "about 20 s"},
 		}, kubernetesTools(), []buildTool{
 			{name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", estimate: "about 15 s"},
 		}),
