@@ -99,8 +99,8 @@ func (r engineResult) largest() (engineSample, bool) {
 // engineTimeLimit is in milliseconds for each deployment.
 const engineTimeLimit = 2
 
-func (r engineResult) askTime() askedRow {
-	row := askedRow{What: "engine: plan of nothing, for each deployment", Limit: "≤ 2 ms", Measured: notMeasured, Floor: "–", Verdict: "–"}
+func (r engineResult) timeRow() requirementRow {
+	row := requirementRow{What: "engine: plan of nothing, for each deployment", Limit: "≤ 2 ms", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	if one, found := r.largest(); found {
 		took := r.perDeployment(one)
 		row.Measured = fmt.Sprintf("%.2f ms (%d deployments)", took, one.Clusters*r.Bundles)
@@ -109,8 +109,8 @@ func (r engineResult) askTime() askedRow {
 	return row
 }
 
-func (r engineResult) askMemory() askedRow {
-	row := askedRow{What: "engine: memory of a plan of nothing", Limit: "≤ 200 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
+func (r engineResult) memoryRow() requirementRow {
+	row := requirementRow{What: "engine: memory of a plan of nothing", Limit: "≤ 200 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	if one, found := r.largest(); found {
 		row.Measured = fmt.Sprintf("%.0f MB (%d clusters)", one.peak(), one.Clusters)
 		row.Verdict = verdict(one.peak() <= memoryLimit)
@@ -118,9 +118,9 @@ func (r engineResult) askMemory() askedRow {
 	return row
 }
 
-// askRequests compares the requests of plans of nothing without further pages.
-func (r engineResult) askRequests() askedRow {
-	row := askedRow{What: "engine: requests of a plan of nothing, without further pages", Limit: "the same for any number of clusters", Measured: notMeasured, Floor: "–", Verdict: "–"}
+// requestsRow compares the requests of plans of nothing without further pages.
+func (r engineResult) requestsRow() requirementRow {
+	row := requirementRow{What: "engine: requests of a plan of nothing, without further pages", Limit: "the same for any number of clusters", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	plans := slices.SortedFunc(slices.Values(r.of(nothingPlanned)), func(a, b engineSample) int { return a.Clusters - b.Clusters })
 	if len(plans) < 2 { //nolint:mnd // A single plan has nothing to differ from.
 		return row

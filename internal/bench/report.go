@@ -37,7 +37,7 @@ func writeReport(path string) (string, error) {
 		return "", err
 	}
 	sections := map[string]string{}
-	for _, name := range []string{"asked", "contest", "scale", "engine"} {
+	for _, name := range []string{"requirements", "contest", "scale", "engine"} {
 		sections[name] = section(string(old), name)
 	}
 	if hasContest {
@@ -63,11 +63,11 @@ func writeReport(path string) (string, error) {
 		}
 	}
 	if hasContest || hasScale || hasEngine {
-		rows, err := askedSection(contest, scale, engine)
+		rows, err := requirementsSection(contest, scale, engine)
 		if err != nil {
 			return "", err
 		}
-		sections["asked"] = keepRows(rows, sections["asked"])
+		sections["requirements"] = keepRows(rows, sections["requirements"])
 	}
 	text, err := pageOf(sections, plotName(path))
 	if err != nil {

@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := askedSection(measured(), grown(), engineGrown())
+	rows, err := requirementsSection(measured(), grown(), engineGrown())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := pageOf(map[string]string{"contest": contest, "scale": scale, "engine": engine, "asked": rows}, "benchmarks.svg")
+	page, err := pageOf(map[string]string{"contest": contest, "scale": scale, "engine": engine, "requirements": rows}, "benchmarks.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestAsked(t *testing.T) {
+func TestRequirements(t *testing.T) {
 	t.Parallel()
-	got := map[string]askedRow{}
-	for _, row := range asked(measured(), grown(), engineGrown()) {
+	got := map[string]requirementRow{}
+	for _, row := range requirements(measured(), grown(), engineGrown()) {
 		got[row.What] = row
 	}
 	want := map[string]string{
@@ -162,14 +162,14 @@ func TestSectionStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := pageOf(map[string]string{"contest": "New.", "scale": section(first, "scale"), "asked": section(first, "asked")}, "p.svg")
+	second, err := pageOf(map[string]string{"contest": "New.", "scale": section(first, "scale"), "requirements": section(first, "requirements")}, "p.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := section(second, "scale"); got != "Measured elsewhere." {
 		t.Errorf("got %q", got)
 	}
-	if got := section(second, "asked"); got != "" {
+	if got := section(second, "requirements"); got != "" {
 		t.Errorf("a section came from nowhere: %q", got)
 	}
 }
@@ -177,19 +177,19 @@ func TestSectionStays(t *testing.T) {
 // A run of one part does not change the rows of the other part.
 func TestKeepRows(t *testing.T) {
 	t.Parallel()
-	both, err := askedSection(measured(), grown(), engineGrown())
+	both, err := requirementsSection(measured(), grown(), engineGrown())
 	if err != nil {
 		t.Fatal(err)
 	}
-	contest, err := askedSection(measured(), scaleResult{}, engineResult{})
+	contest, err := requirementsSection(measured(), scaleResult{}, engineResult{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale, err := askedSection(contestResult{}, grown(), engineResult{})
+	scale, err := requirementsSection(contestResult{}, grown(), engineResult{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := askedSection(contestResult{}, scaleResult{}, engineGrown())
+	engine, err := requirementsSection(contestResult{}, scaleResult{}, engineGrown())
 	if err != nil {
 		t.Fatal(err)
 	}

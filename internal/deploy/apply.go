@@ -234,7 +234,7 @@ func recordOfWrite(d target.Deployment, written release.Written, uid string) Rec
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
-		record.Counts = record.Counts.WithoutLooking(max(1, unreadyCount(written.NotReady)))
+		record.Counts = record.Counts.WithoutReading(max(1, unreadyCount(written.NotReady)))
 		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
 	}
 	return record

@@ -15,12 +15,12 @@ import (
 func TestGroupByCause(t *testing.T) {
 	t.Parallel()
 	refused := &url.Error{Op: "Get", URL: "https://10.0.0.1/api?limit=500", Err: errors.New("connection refused")}
-	noAnswer := func(cluster string) error { return &status.UnreachableError{Cluster: cluster, Err: refused} }
+	unreachableError := func(cluster string) error { return &status.UnreachableError{Cluster: cluster, Err: refused} }
 	const listed = "a hook failed\n\n" // As Helm ends a list of errors.
 	failures := []deploy.Failure{
-		{Cluster: "a", Bundle: "web", Err: noAnswer("a")},
+		{Cluster: "a", Bundle: "web", Err: unreachableError("a")},
 		{Cluster: "a", Bundle: "db", Err: errors.New(listed)},
-		{Cluster: "b", Bundle: "web", Err: fmt.Errorf("upgrading: %w", noAnswer("b"))},
+		{Cluster: "b", Bundle: "web", Err: fmt.Errorf("upgrading: %w", unreachableError("b"))},
 		{Cluster: "c", Bundle: "web", Err: &status.DeniedError{Cluster: "c", Err: errors.New("forbidden")}},
 		{Cluster: "d", Bundle: "web", Err: &status.DeniedError{Cluster: "d", Err: errors.New("forbidden")}},
 		{Cluster: "e", Bundle: "web", Err: &status.BusyError{Cluster: "e", Err: errors.New("too many requests")}},

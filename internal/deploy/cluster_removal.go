@@ -49,9 +49,9 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 	defer close(c.ended[key.Bundle])
 	defer c.run.progress.end(key)
-	isGone := false
+	isRemoved := false
 	defer func() {
-		if !isGone {
+		if !isRemoved {
 			c.kept.Store(key.Bundle, true)
 		}
 	}()
@@ -68,7 +68,7 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 			return
 		}
 	}
-	isGone = c.uninstall(ctx, key)
+	isRemoved = c.uninstall(ctx, key)
 }
 
 // uninstall removes the releases of one deployment. It reports whether all of them are removed or

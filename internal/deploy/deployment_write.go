@@ -43,7 +43,7 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 	}
 	known := w.run.known().find(w.d.Namespace, w.d.Release)
 	if observed == nil && known != nil {
-		if err := confirmGone(ctx, w.run.snapshot.cluster, *known); err != nil {
+		if err := confirmMissing(ctx, w.run.snapshot.cluster, *known); err != nil {
 			return w.reportUnwritten("looking up the release", err)
 		}
 	}

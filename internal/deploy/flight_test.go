@@ -245,7 +245,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 
 // A write that is running when the user presses Ctrl-C continues for a while. If it does not end
 // in that time, its release is read anyway, so that the result is saved.
-func TestCancelledWriteIsLookedAt(t *testing.T) {
+func TestCancelledWriteIsRead(t *testing.T) {
 	t.Parallel()
 	for name, slow := range map[string]bool{"comes to its end": false, "does not": true} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // A namespace can be empty between the removal of one release and the install of another. So a
 // removal and a rollback get the releases that are to be deployed there.
-func TestApplyTellsWhoDeploysToANamespace(t *testing.T) {
+func TestApplyReportsWhoDeploysToANamespace(t *testing.T) {
 	t.Parallel()
 	in := func(d target.Deployment, namespace string) target.Deployment {
 		d.Namespace = namespace

@@ -164,7 +164,7 @@ func with(state release.Status) func(*release.Observed) {
 	return func(observed *release.Observed) { observed.Status = state }
 }
 
-func TestObserveAsksEachClusterOnce(t *testing.T) {
+func TestObserveListsEachClusterOnce(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("c1")
 	records := map[deploy.Key]deploy.Record{}

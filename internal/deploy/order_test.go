@@ -128,7 +128,7 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 }
 
 // Without dependencies and rollouts, no additional requests are sent to the clusters.
-func TestOrderAsksForNothingWhenThereIsNone(t *testing.T) {
+func TestOrderSendsNoRequestWithoutOrder(t *testing.T) {
 	t.Parallel()
 	clusters := newFleet("a")
 	asked := request(nil)

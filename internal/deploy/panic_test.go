@@ -181,7 +181,7 @@ func (few) Inspect(context.Context, []release.Inspection) ([]release.Finding, er
 
 // Findings are processed outside the operations on a cluster. A panic in that code affects only
 // the deployments of that cluster.
-func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
+func TestPanicOverAResponseFailsOneCluster(t *testing.T) {
 	t.Parallel()
 	wanted := []target.Deployment{deployment("c1", "web", "v1-a"), deployment("c2", "web", "v1-a")}
 	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(wanted[0]), key("c2", "web"): recordOfWrite(wanted[1])}

@@ -16,8 +16,8 @@ import (
 type Charts interface {
 	// Render returns the objects of a deployment. Equal deployments are rendered once.
 	Render(ctx context.Context, d target.Deployment) (release.Rendering, error)
-	// AsksCluster reports whether a rendering can depend on the capabilities of its cluster.
-	AsksCluster(d target.Deployment) (bool, error)
+	// DependsOnCluster reports whether a rendering can depend on the capabilities of its cluster.
+	DependsOnCluster(d target.Deployment) (bool, error)
 	// BringsKinds reports whether a deployment can add kinds to its cluster.
 	BringsKinds(d target.Deployment) (bool, error)
 }

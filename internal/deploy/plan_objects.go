@@ -70,22 +70,22 @@ func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts
 	switch {
 	case stays && len(record.Objects) > 0:
 		return record.Objects
-	case stays && asksCluster(facts.Charts, d):
+	case stays && dependsOnCluster(facts.Charts, d):
 		return nil
 	}
 	return rendering.KnownHashes()
 }
 
-func asksCluster(charts Charts, d target.Deployment) bool {
-	asks, err := charts.AsksCluster(d)
-	return asks || err != nil
+func dependsOnCluster(charts Charts, d target.Deployment) bool {
+	depends, err := charts.DependsOnCluster(d)
+	return depends || err != nil
 }
 
 // unknownBecause returns why the objects of a deployment are known only after an apply. needed is
 // the bundle that can change the capabilities of the cluster, "" for none.
 func unknownBecause(d target.Deployment, rendering release.Rendering, needed string) string {
 	switch {
-	case !rendering.AsksCluster:
+	case !rendering.DependsOnCluster:
 		return rendering.Irreproducible
 	case needed != "":
 		return rendering.Irreproducible + ", and bundle " + needed + ", which it depends on, can change the capabilities of the cluster"

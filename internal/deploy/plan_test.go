@@ -101,7 +101,7 @@ func TestUnexpectedlyHeld(t *testing.T) {
 type charts struct {
 	renderings map[string]release.Rendering
 	errs       map[string]error
-	asks       map[string]bool
+	dependent  map[string]bool
 	brings     map[string]bool
 }
 
@@ -109,7 +109,9 @@ func (c charts) Render(_ context.Context, d target.Deployment) (release.Renderin
 	return c.renderings[d.Bundle.Name], c.errs[d.Bundle.Name]
 }
 
-func (c charts) AsksCluster(d target.Deployment) (bool, error) { return c.asks[d.Bundle.Name], nil }
+func (c charts) DependsOnCluster(d target.Deployment) (bool, error) {
+	return c.dependent[d.Bundle.Name], nil
+}
 func (c charts) BringsKinds(d target.Deployment) (bool, error) { return c.brings[d.Bundle.Name], nil }
 
 // reach has every cluster except the one in gone. The connection of the cluster in broken has an

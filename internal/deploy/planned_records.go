@@ -18,8 +18,8 @@ type PlannedRecord struct {
 	// this for the names of the objects, and ReadinessUnknown for the state, because the apply
 	// does not wait.
 	DigestUnknown, NamesUnknown, ReadinessUnknown bool
-	// NamesAskCluster reports that reading the cluster again can show the names.
-	NamesAskCluster bool
+	// NamesDependOnCluster reports that reading the cluster again can show the names.
+	NamesDependOnCluster bool
 }
 
 // Records returns the records that an apply leaves if it succeeds. A kept deployment has its
@@ -46,7 +46,7 @@ func (p *Plan) writtenRecord(d target.Deployment) PlannedRecord {
 			State: status.Ready, Objects: objects, Counts: status.Counts{Ready: len(objects)}, Rules: release.RulesOf(d.Options),
 		},
 		IsWritten: true, DigestUnknown: d.Unpinned, NamesUnknown: !namesKnown, ReadinessUnknown: !waitsFor(d, p.waits),
-		NamesAskCluster: !namesKnown && rendering.NamesAskCluster,
+		NamesDependOnCluster: !namesKnown && rendering.NamesDependOnCluster,
 	}
 	if !factsOf(d, p.prior).NeedsWrite() {
 		planned.State, planned.Message, planned.Counts, planned.NamesVary = prior.State, prior.Message, prior.Counts, prior.NamesVary

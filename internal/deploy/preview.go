@@ -45,8 +45,8 @@ type ObjectReader interface {
 
 // UpgradeCharts renders deployments as upgrades of their releases.
 type UpgradeCharts interface {
-	// LooksUp reports whether a chart could look up objects of its cluster.
-	LooksUp(d target.Deployment) (bool, error)
+	// UsesLookup reports whether a chart could look up objects of its cluster.
+	UsesLookup(d target.Deployment) (bool, error)
 	// Upgrade renders a deployment as a revision of its release. Lookups in templates find only
 	// the objects of the release.
 	Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (release.Rendering, error)

@@ -68,8 +68,8 @@ type comparedChange struct {
 	rendering release.Rendering
 	// moves are notes about objects of the deployment that move from one bundle to another.
 	moves []string
-	// looksUp reports that the templates looked up objects of the release during the rendering.
-	looksUp bool
+	// usesLookup reports that the templates looked up objects of the release during the rendering.
+	usesLookup bool
 }
 
 // Diff compares the changes of a plan with the deployed releases, as their records on the clusters
@@ -235,7 +235,7 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 	preview := diff.Preview{Kind: diff.Modified}
 	addLimitations(&preview, *change.wanted, observed, c.Identity.ownership(observed, c.prior[change.key].Known))
 	if !preview.Listed {
-		change.rendering, change.looksUp = c.withLookups(ctx, change, observed, read)
+		change.rendering, change.usesLookup = c.withLookups(ctx, change, observed, read)
 	}
 	if change.isNotRendered() {
 		c.notCompared(change, change.rendering.Irreproducible)
@@ -251,10 +251,10 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 // objects and that the rendering no longer varies.
 func (c *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
 	planned := change.rendering
-	if planned.Irreproducible == "" || planned.AsksCluster || change.wanted.LacksContent() {
+	if planned.Irreproducible == "" || planned.DependsOnCluster || change.wanted.LacksContent() {
 		return planned, false
 	}
-	if looksUp, err := c.Charts.LooksUp(*change.wanted); err != nil || !looksUp {
+	if usesLookup, err := c.Charts.UsesLookup(*change.wanted); err != nil || !usesLookup {
 		return planned, false
 	}
 	rendering, err := c.Charts.Upgrade(ctx, *change.wanted, observed.Revision+1, read.Documents)
@@ -338,7 +338,7 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 
 // notes returns notes on how reliable a rendering is.
 func (c comparedChange) notes() []string {
-	if c.looksUp {
+	if c.usesLookup {
 		return []string{"templates that look up objects find those of the release here"}
 	}
 	if c.wanted == nil || c.rendering.Irreproducible == "" {

@@ -39,7 +39,7 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		return false, r.leaveToFleet(ctx, key, observed, err)
 	}
 	if observed == nil {
-		if err := confirmGone(ctx, r.seen.cluster, known); err != nil {
+		if err := confirmMissing(ctx, r.seen.cluster, known); err != nil {
 			return false, err
 		}
 	}

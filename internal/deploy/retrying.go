@@ -18,9 +18,9 @@ const (
 	// readinessDeadlineSlack is how long a running operation may continue after its run ended or
 	// was interrupted. The operation then stops waiting, and records that in the release.
 	readinessDeadlineSlack = 10 * time.Second
-	// lookTimeout is how long requests to a cluster are repeated if it responds but does not list
+	// snapshotTimeout is how long requests to a cluster are repeated if it responds but does not list
 	// its releases.
-	lookTimeout = 5 * time.Second
+	snapshotTimeout = 5 * time.Second
 )
 
 // retrying is a cluster on which operations are tried again inside their time if they failed for a
@@ -49,7 +49,7 @@ func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers)
 // Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
 // nothing was begun there.
 func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
-	return repeat(ctx, p, attempts{limit: lookTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
+	return repeat(ctx, p, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
 		snapshot, err := p.Cluster.Snapshot(ctx)
 		if !isBusy(err) {
 			err = permanent(err)

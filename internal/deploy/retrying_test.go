@@ -147,7 +147,7 @@ func TestRemovalThatBreaksAfterItsRelease(t *testing.T) {
 	})
 }
 
-func TestBusyClusterIsLookedAtAgain(t *testing.T) {
+func TestBusyClusterIsReadAgain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err   error

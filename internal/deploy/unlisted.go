@@ -12,11 +12,11 @@ import (
 // maxRecordReads is how many records of one cluster are read by name at once.
 const maxRecordReads = 8
 
-// confirmGone checks a release that is in state and that a list of the cluster lacks. It returns
+// confirmMissing checks a release that is in state and that a list of the cluster lacks. It returns
 // nil if the release no longer exists. A list can be empty although releases exist, so the record
 // is read by its name. A state of an earlier version has no revision. Then only the list counts,
 // until a refresh has read the release.
-func confirmGone(ctx context.Context, cluster RecordReader, known release.Known) error {
+func confirmMissing(ctx context.Context, cluster RecordReader, known release.Known) error {
 	if known.Revision == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 
 // confirmLost notes a deployment as lost if its release no longer exists.
 func (s *observationBuilder) confirmLost(ctx context.Context, cluster RecordReader, key Key) {
-	if err := confirmGone(ctx, cluster, s.prior[key].current()); err != nil {
+	if err := confirmMissing(ctx, cluster, s.prior[key].current()); err != nil {
 		s.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
 		return
 	}

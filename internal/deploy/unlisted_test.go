@@ -51,7 +51,7 @@ func (u unlistedCase) arrange(web target.Deployment) (fleet, map[deploy.Key]depl
 
 // A release in state that an empty list lacks does not count as removed while its record can be
 // read by name.
-func TestObserveAsksForWhatAListLacks(t *testing.T) {
+func TestObserveGetsWhatAListLacks(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
 	for name, test := range unlistedCases() {
@@ -81,7 +81,7 @@ func TestObserveAsksForWhatAListLacks(t *testing.T) {
 
 // If an empty list hides a release, a removal keeps it in state, and a write does not install it
 // again.
-func TestApplyAsksForWhatAListLacks(t *testing.T) {
+func TestApplyGetsWhatAListLacks(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
 	for name, test := range unlistedCases() {

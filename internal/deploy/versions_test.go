@@ -36,7 +36,7 @@ func TestApplyPinsWhatValuesComeFrom(t *testing.T) {
 	}
 }
 
-func TestVersionsOfClustersThatAnswer(t *testing.T) {
+func TestVersionsOfClustersThatRespond(t *testing.T) {
 	t.Parallel()
 	words := target.Reference{Kind: target.Secret, Namespace: "ns", Name: "words"}
 	clusters := newFleet("c1", "c2")

@@ -305,14 +305,14 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 		return wanted, nil
 	}
 	sameFiles := slices.Equal(wanted.Resources, before.content.Resources)
-	folder, isKustomized, found := goneFolderOf(wanted.Resources)
+	folder, isKustomized, found := findEmptyFolder(wanted.Resources)
 	for cluster, there := range before.content.entries {
 		if _, written := wanted.entries[cluster]; written {
 			continue
 		}
 		d, isWanted := w.unchanged[cluster]
 		switch {
-		case there.digest == goneDigest && found:
+		case there.digest == emptyDigest && found:
 			there = there.gone(folder, isKustomized)
 		case sameFiles, isWanted && d.Digest == there.digest:
 		case w.run.isRemoved(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}):

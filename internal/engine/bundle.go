@@ -91,7 +91,7 @@ type entry struct {
 	// values are the Helm values if they must not be readable in the Bundle. options["helm"] then
 	// has no values.
 	values map[string]any
-	// digest is the digest of the deployment, or goneDigest while the deployment is being removed.
+	// digest is the digest of the deployment, or emptyDigest while the deployment is being removed.
 	digest string
 }
 
@@ -214,7 +214,7 @@ func deploymentsOf(annotations map[string]string) map[string]string {
 	if json.Unmarshal([]byte(annotations[annotationDeployments]), &digests) != nil {
 		return nil
 	}
-	maps.DeleteFunc(digests, func(_, digest string) bool { return digest != goneDigest && !deploymentDigest.MatchString(digest) })
+	maps.DeleteFunc(digests, func(_, digest string) bool { return digest != emptyDigest && !deploymentDigest.MatchString(digest) })
 	return digests
 }
 

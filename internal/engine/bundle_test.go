@@ -230,7 +230,7 @@ func TestResources(t *testing.T) {
 			if diff := cmp.Diff(test.want, names(test.files)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			folder, isKustomized, found := goneFolderOf(resourcesOf(newBundle(t, "web", "", test.files)))
+			folder, isKustomized, found := findEmptyFolder(resourcesOf(newBundle(t, "web", "", test.files)))
 			if !found || isKustomized != (name == "kustomization") || folder+"/Chart.yaml" != test.want[1] {
 				t.Errorf("the empty chart is found in %q, %t, %t", folder, isKustomized, found)
 			}
@@ -281,7 +281,7 @@ func TestValuesOfHCL(t *testing.T) {
 func TestSecretValues(t *testing.T) {
 	t.Parallel()
 	entries := map[string]entry{
-		"a": {digest: "v1-a", values: map[string]any{"x": "new"}}, "b": {digest: "v1-b", values: map[string]any{"x": "new"}}, "c": {digest: goneDigest},
+		"a": {digest: "v1-a", values: map[string]any{"x": "new"}}, "b": {digest: "v1-b", values: map[string]any{"x": "new"}}, "c": {digest: emptyDigest},
 	}
 	before := map[string][]byte{"a": []byte(`{"x":"old"}`), "c": []byte(`{"x":"old"}`), saltKey: []byte("first")}
 	got, err := secretValues(entries, before, func(cluster string) bool { return cluster != "b" }, []byte("second"))

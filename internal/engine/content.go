@@ -43,7 +43,7 @@ func resourcesOf(b *bundle.Bundle) []resource {
 	for _, file := range b.Files {
 		resources = append(resources, resourceOf(file))
 	}
-	gone := goneFolder(b.Files)
+	gone := emptyFolder(b.Files)
 	resources = append(resources, resource{Name: path.Join(gone, "Chart.yaml"), Content: emptyChart})
 	if hasKustomization(b.Files) {
 		resources = append(resources, resource{Name: path.Join(gone, "kustomization.yaml"), Content: emptyKustomization})
@@ -71,8 +71,8 @@ func zip(data []byte) []byte {
 	return zipped.Bytes()
 }
 
-// goneFolder returns the folder of the empty chart: a folder that the bundle does not have.
-func goneFolder(files []bundle.File) string {
+// emptyFolder returns the folder of the empty chart: a folder that the bundle does not have.
+func emptyFolder(files []bundle.File) string {
 	for i := 0; ; i++ {
 		folder := "gone"
 		if i > 0 {
@@ -84,9 +84,9 @@ func goneFolder(files []bundle.File) string {
 	}
 }
 
-// goneFolderOf finds the folder of the empty chart in the files of a Bundle: the last files belong
+// findEmptyFolder finds the folder of the empty chart in the files of a Bundle: the last files belong
 // to it. isKustomized reports whether there is an empty kustomization, too.
-func goneFolderOf(resources []resource) (folder string, isKustomized, found bool) {
+func findEmptyFolder(resources []resource) (folder string, isKustomized, found bool) {
 	for _, file := range slices.Backward(resources) {
 		switch {
 		case path.Base(file.Name) == "kustomization.yaml" && file.Content == emptyKustomization:

@@ -177,13 +177,13 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
-	isGone := bd == nil || bd.Metadata.DeletionTimestamp != ""
+	isRemoved := bd == nil || bd.Metadata.DeletionTimestamp != ""
 	switch {
-	case s.agent.offline && (isGone || bd.Metadata.Labels[labelDigest] != s.digest):
+	case s.agent.offline && (isRemoved || bd.Metadata.Labels[labelDigest] != s.digest):
 		// The progress of Fleet's controller makes no difference, so a refresh soon after an apply
 		// finds the same state.
 		return status.WaitApplied, notApplied + s.agent.text()
-	case isGone:
+	case isRemoved:
 		return status.Pending, "Fleet has not created its BundleDeployment yet"
 	}
 	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")
@@ -325,8 +325,8 @@ func (d *bundleDeployment) isApplied(digest string) bool {
 		d.Spec.DeploymentID == d.Spec.StagedDeploymentID && d.Spec.DeploymentID == d.Status.AppliedDeploymentID
 }
 
-// isGone reports whether the agent has replaced everything of a deployment by the empty chart.
-func (d *bundleDeployment) isGone(digest string) bool {
+// isRemoved reports whether the agent has replaced everything of a deployment by the empty chart.
+func (d *bundleDeployment) isRemoved(digest string) bool {
 	return d.isApplied(digest) && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
 }
 

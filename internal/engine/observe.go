@@ -87,7 +87,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		switch {
 		case !of.isUnchanged() || !delivered:
 			record.State, record.Message = status.OutOfSync, "another client has changed the Bundle "+of.Name
-		case digest == goneDigest:
+		case digest == emptyDigest:
 			record.State, record.Message = status.WaitApplied, "its removal is not finished"
 		default:
 			record.Digest = digest
@@ -145,7 +145,7 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 		return record, nil
 	case drift == deploy.DriftRelease:
 		counts := s.deployment.counts()
-		record.Counts = counts.WithoutLooking(counts.NotReady)
+		record.Counts = counts.WithoutReading(counts.NotReady)
 		return record, nil
 	}
 	finding := s.deployment.finding(e.texts)

@@ -114,8 +114,8 @@ func correctsDrift(given *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
 	return &corrects
 }
 
-// goneDigest is the digest of a deployment that is being removed.
-const goneDigest = "gone"
+// emptyDigest is the digest of a deployment that is being removed.
+const emptyDigest = "gone"
 
 // gone returns an entry that deploys the empty chart in folder. The options of the release itself
 // stay.
@@ -138,7 +138,7 @@ func (e entry) gone(folder string, isKustomized bool) entry {
 	if isKustomized {
 		options["kustomize"] = map[string]any{"dir": folder}
 	}
-	return entry{options: options, digest: goneDigest}
+	return entry{options: options, digest: emptyDigest}
 }
 
 // keepsResources reports whether the objects of an entry stay when it is removed.

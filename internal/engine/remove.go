@@ -129,7 +129,7 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 		}
 		wanted := before.content
 		wanted.entries = maps.Clone(wanted.entries)
-		folder, isKustomized, found := goneFolderOf(wanted.Resources)
+		folder, isKustomized, found := findEmptyFolder(wanted.Resources)
 		for _, key := range keys {
 			of, there := wanted.entries[key.Cluster]
 			if !there || !found || !r.canEmpty(key, of) {
@@ -178,7 +178,7 @@ var errStillThere = errors.New("the agent has not removed everything yet")
 // awaitEmpty waits until the agents have removed everything. It returns an error for each cluster
 // where that failed.
 func (r removal) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
-	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isGone(digest) }, errStillThere)
+	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isRemoved(digest) }, errStillThere)
 }
 
 // awaitEach waits until the deployments of a Bundle are done. It returns an error for each cluster

@@ -37,7 +37,7 @@ const rootKey = "values.yaml"
 func secretValues(entries map[string]entry, before map[string][]byte, kept func(cluster string) bool, salt []byte) (map[string][]byte, error) {
 	hidden, deployed := map[string]map[string]any{}, 0
 	for cluster, of := range entries {
-		if of.digest == goneDigest {
+		if of.digest == emptyDigest {
 			continue
 		}
 		deployed++

@@ -89,7 +89,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestResolveFullCommitAsksNobody(t *testing.T) {
+func TestResolveFullCommitSendsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
 	hash := strings.Repeat("0123456789", 4)

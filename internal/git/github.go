@@ -39,8 +39,8 @@ const (
 	// tokenReserve is how long a token must still be valid to be used, so that it does not expire
 	// during the fetch.
 	tokenReserve = 5 * time.Minute
-	// tokenAnswerSize is how many bytes a response with a token may have.
-	tokenAnswerSize = 1 << 20
+	// tokenResponseSize is how many bytes a response with a token may have.
+	tokenResponseSize = 1 << 20
 )
 
 // installation keeps a token and requests a new one shortly before that token expires.
@@ -147,7 +147,7 @@ func (i *installation) exchange(ctx context.Context, proof string) (token string
 		Token   string    `json:"token"`
 		Expires time.Time `json:"expires_at"`
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, tokenAnswerSize)).Decode(&answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, tokenResponseSize)).Decode(&answer); err != nil {
 		return "", time.Time{}, fmt.Errorf("reading the response: %w", err)
 	}
 	if answer.Token == "" {

@@ -216,7 +216,7 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	defer func() { _ = answer.Close() }()
 	heard := packp.NewUploadPackResponse(ask)
 	if err := heard.Decode(io.NopCloser(life.Reader(answer))); err != nil {
-		return nil, explain(ctx, s.at, life, explainAnswer(s.at, err))
+		return nil, explain(ctx, s.at, life, explainResponse(s.at, err))
 	}
 	download, err := download(demultiplex(heard, ask.Capabilities), dir, s.limits.size)
 	if err != nil {
@@ -271,8 +271,8 @@ func encode(to io.Writer, ask *packp.UploadPackRequest) error {
 	return pktline.NewEncoder(to).EncodeString("done\n")
 }
 
-// explainAnswer gives a type to an error before the pack.
-func explainAnswer(at location, err error) error {
+// explainResponse gives a type to an error before the pack.
+func explainResponse(at location, err error) error {
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
 		return &refusedError{note(said.Text)}
 	}

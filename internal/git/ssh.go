@@ -95,17 +95,17 @@ func (w *sshWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error
 		release()
 		return nil, err
 	}
-	return &sshAnswer{Reader: w.stdout, release: release}, nil
+	return &sshResponse{Reader: w.stdout, release: release}, nil
 }
 
-// sshAnswer is a response that releases the context when it is closed.
-type sshAnswer struct {
+// sshResponse is a response that releases the context when it is closed.
+type sshResponse struct {
 	io.Reader
 
 	release func() bool
 }
 
-func (a *sshAnswer) Close() error {
+func (a *sshResponse) Close() error {
 	a.release()
 	return nil
 }

@@ -43,12 +43,12 @@ func isIndependent(before, object *resource.Info) bool {
 		return isToken(before) && isToken(object)
 	}
 	same := before.Mapping.GroupVersionKind == object.Mapping.GroupVersionKind
-	return same || holdsData(before) && holdsData(object)
+	return same || isDataOnly(before) && isDataOnly(object)
 }
 
-// holdsData reports whether an object is of a kind that only contains data and does nothing by
+// isDataOnly reports whether an object is of a kind that only contains data and does nothing by
 // itself.
-func holdsData(object *resource.Info) bool {
+func isDataOnly(object *resource.Info) bool {
 	kind := object.Mapping.GroupVersionKind
 	return kind.Group == "" && slices.Contains([]string{"ServiceAccount", "Secret", "ConfigMap", "Service"}, kind.Kind)
 }

@@ -48,8 +48,8 @@ type Waiter interface {
 	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// Ready checks the objects once and returns the error that WaitReady would return now.
 	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
-	// WaitGone returns when none of the objects exists any more.
-	WaitGone(ctx context.Context, objects []*resource.Info) error
+	// WaitDeleted returns when none of the objects exists any more.
+	WaitDeleted(ctx context.Context, objects []*resource.Info) error
 	// Await waits until the objects of a release are ready or ctx ends. It reports the objects
 	// that are missing or not ready then. It can also return earlier with objects that are not
 	// ready.

@@ -244,13 +244,13 @@ func deleteOne(ctx context.Context, object *resource.Info, policy metav1.Deletio
 	if err != nil {
 		return false, err
 	}
-	return isGone(object.Mapping.GroupVersionKind, answer), nil
+	return isDeleted(object.Mapping.GroupVersionKind, answer), nil
 }
 
-// isGone reads the response to a deletion. For some of its own kinds, such as Service,
+// isDeleted reads the response to a deletion. For some of its own kinds, such as Service,
 // Kubernetes returns the object that was deleted. For kinds of other API servers, such a
 // response has no defined meaning.
-func isGone(kind schema.GroupVersionKind, answer runtime.Object) bool {
+func isDeleted(kind schema.GroupVersionKind, answer runtime.Object) bool {
 	if status, ok := answer.(*metav1.Status); ok {
 		return status.Status == metav1.StatusSuccess
 	}
@@ -304,10 +304,10 @@ func (k *kubeClient) yieldToken() {
 
 // WaitForDelete waits until none of the objects exists any more.
 func (k *kubeClient) WaitForDelete(objects kube.ResourceList, timeout time.Duration) error {
-	return k.wait(timeout, func(ctx context.Context) error { return k.waitGone(ctx, objects) })
+	return k.wait(timeout, func(ctx context.Context) error { return k.waitDeleted(ctx, objects) })
 }
 
-func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) error {
+func (k *kubeClient) waitDeleted(ctx context.Context, objects kube.ResourceList) error {
 	left := objects.Filter(func(object *resource.Info) bool { return !k.gone[object] })
 	if len(left) == 0 {
 		return nil
@@ -315,7 +315,7 @@ func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) er
 	first := release.Unready{Object: titleOf(left[0]), Reason: "being deleted"}
 	k.pending(first, len(left))
 	defer k.pending(release.Unready{}, 0)
-	return k.objects.WaitGone(ctx, left)
+	return k.objects.WaitDeleted(ctx, left)
 }
 
 // notify reports to a listener what the client waits for, without secret values.

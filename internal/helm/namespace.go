@@ -186,7 +186,7 @@ func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Inte
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := op.client.objects.WaitGone(ctx, gone); err != nil {
+	if err := op.client.objects.WaitDeleted(ctx, gone); err != nil {
 		return fmt.Errorf("waiting for the deletion of the namespace %s: %w", namespace.Name, err)
 	}
 	return nil

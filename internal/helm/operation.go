@@ -137,7 +137,7 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	return o.client.waitGone(ctx, objects)
+	return o.client.waitDeleted(ctx, objects)
 }
 
 // explain returns the error of a failed operation with its cause. It prefers the error of a

@@ -45,7 +45,7 @@ func TestAttackRedirect(t *testing.T) {
 			var stolen atomic.Int32
 			thief := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				stolen.Add(1)
-				answerUID(w, r)
+				respondWithUID(w, r)
 			})
 			for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 				var asked atomic.Int32
@@ -90,7 +90,7 @@ func endless(taken *atomic.Int64, begin, again string, code int) http.HandlerFun
 }
 
 // A response that never ends takes a limited amount of memory, and is requested only once.
-func TestAttackEndlessAnswer(t *testing.T) {
+func TestAttackEndlessResponse(t *testing.T) {
 	const mebibyte = 1 << 20
 	tests := map[string]struct {
 		begin, again string

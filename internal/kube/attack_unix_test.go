@@ -48,7 +48,7 @@ func TestAttackExec(t *testing.T) {
 			t.Parallel()
 			pids := filepath.Join(t.TempDir(), "pids")
 			script := write(t, "plugin", "#!/bin/sh\necho $$ >\"$PIDS\"\n"+test.script+"\n", 0o700)
-			connection := to(serve(t, answerUID))
+			connection := to(serve(t, respondWithUID))
 			connection.Token, connection.Exec = "", &kube.Exec{
 				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids}, Timeout: time.Second,
 			}
@@ -71,7 +71,7 @@ func TestAttackExec(t *testing.T) {
 			if class(kube.Classify("c1", err)) != neither || strings.Contains(fmt.Sprint(err), "secret-") {
 				t.Errorf("%v is %s", err, class(kube.Classify("c1", err)))
 			}
-			expectGroupGone(t, pids)
+			expectNoGroup(t, pids)
 		})
 	}
 }
@@ -96,8 +96,8 @@ func stop(t *testing.T, pids string) {
 	}
 }
 
-// expectGroupGone waits until no process of a group is left.
-func expectGroupGone(t *testing.T, pids string) {
+// expectNoGroup waits until no process of a group is left.
+func expectNoGroup(t *testing.T, pids string) {
 	t.Helper()
 	group := -firstOf(t, pids)
 	for deadline := time.Now().Add(5 * time.Second); ; {
@@ -120,7 +120,7 @@ func TestExecIsSharedAndNotCounted(t *testing.T) {
 		`echo '{"apiVersion": "`+plugin+`", "kind": "ExecCredential", "status": {"token": "x"}}'`+"\n", 0o700)
 	var waiting sync.WaitGroup
 	for range 5 {
-		connection := to(serve(t, answerUID))
+		connection := to(serve(t, respondWithUID))
 		connection.RequestTimeout = time.Second
 		connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
 		client := connect(t, connection)
@@ -158,7 +158,7 @@ func TestExecCredentialsAreRenewed(t *testing.T) {
 			refuse(http.StatusUnauthorized, "Unauthorized")(w, r)
 			return
 		}
-		answerUID(w, r)
+		respondWithUID(w, r)
 	})
 	connection := to(server)
 	connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
@@ -253,7 +253,7 @@ func fifo(t *testing.T) string {
 // A kubeconfig or a token can come from a pipe, as from a process substitution of a shell.
 func TestFilesFromPipes(t *testing.T) {
 	t.Parallel()
-	server := serve(t, answerUID)
+	server := serve(t, respondWithUID)
 	feed := func(t *testing.T, content string) string {
 		t.Helper()
 		path := fifo(t)

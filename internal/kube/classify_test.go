@@ -41,7 +41,7 @@ func class(err error) string {
 	return neither
 }
 
-func TestClassifyAnswers(t *testing.T) {
+func TestClassifyResponses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		code   int32
@@ -170,7 +170,7 @@ func TestClassifyConnections(t *testing.T) {
 		"is cancelled": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				return to(serve(t, answerUID))
+				return to(serve(t, respondWithUID))
 			},
 			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				ctx, cancel := context.WithCancel(ctx)
@@ -194,7 +194,7 @@ func TestClassifyConnections(t *testing.T) {
 		"unknown authority": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serve(t, answerUID))
+				connection := to(serve(t, respondWithUID))
 				connection.ClusterCACertificate = trustedByNobody
 				return connection
 			},
@@ -203,7 +203,7 @@ func TestClassifyConnections(t *testing.T) {
 		"certificate for another name": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serve(t, answerUID))
+				connection := to(serve(t, respondWithUID))
 				connection.TLSServerName = "wrong.example.org"
 				return connection
 			},
@@ -212,7 +212,7 @@ func TestClassifyConnections(t *testing.T) {
 		"expired certificate": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serveWith(t, &tls.Config{Certificates: []tls.Certificate{expired}, MinVersion: tls.VersionTLS12}, answerUID))
+				connection := to(serveWith(t, &tls.Config{Certificates: []tls.Certificate{expired}, MinVersion: tls.VersionTLS12}, respondWithUID))
 				connection.ClusterCACertificate = expiredCertificate
 				return connection
 			},
@@ -221,7 +221,7 @@ func TestClassifyConnections(t *testing.T) {
 		"client certificate refused": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				server := serveWith(t, &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, answerUID)
+				server := serveWith(t, &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, respondWithUID)
 				return kube.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret, ClusterCACertificate: trusted(server)}
 			},
 			want: denied,
@@ -229,7 +229,7 @@ func TestClassifyConnections(t *testing.T) {
 		"no TLS there": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				server := httptest.NewServer(http.HandlerFunc(answerUID))
+				server := httptest.NewServer(http.HandlerFunc(respondWithUID))
 				t.Cleanup(server.Close)
 				return kube.Connection{Host: "https://" + server.Listener.Addr().String(), Token: "t", Insecure: true}
 			},
@@ -238,7 +238,7 @@ func TestClassifyConnections(t *testing.T) {
 		"proxy does not answer": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serve(t, answerUID))
+				connection := to(serve(t, respondWithUID))
 				proxy := httptest.NewServer(http.NotFoundHandler())
 				proxy.Close()
 				connection.ProxyURL = proxy.URL
@@ -249,7 +249,7 @@ func TestClassifyConnections(t *testing.T) {
 		"token file missing": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serve(t, answerUID))
+				connection := to(serve(t, respondWithUID))
 				connection.Token, connection.TokenFile = "", t.TempDir()+"/none"
 				return connection
 			},
@@ -258,7 +258,7 @@ func TestClassifyConnections(t *testing.T) {
 		"exec command missing": {
 			connection: func(t *testing.T) kube.Connection {
 				t.Helper()
-				connection := to(serve(t, answerUID))
+				connection := to(serve(t, respondWithUID))
 				connection.Token = ""
 				connection.Exec = &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: t.TempDir() + "/none"}
 				return connection
@@ -278,7 +278,7 @@ func TestClassifyConnections(t *testing.T) {
 			client := connect(t, test.connection(t))
 			ask := client.UID
 			if test.once {
-				ask = func(ctx context.Context) (string, error) { return askOnce(ctx, t, client) }
+				ask = func(ctx context.Context) (string, error) { return requestOnce(ctx, t, client) }
 			}
 			_, err := ask(ctx)
 			if err == nil {
@@ -350,7 +350,7 @@ func listen(t *testing.T, handle func(net.Conn)) string {
 // hangUp may be called twice.
 func hangUp(connection net.Conn) { _ = connection.Close() }
 
-func askOnce(ctx context.Context, t *testing.T, client *kube.Client) (string, error) {
+func requestOnce(ctx context.Context, t *testing.T, client *kube.Client) (string, error) {
 	t.Helper()
 	config, err := client.ToRESTConfig()
 	if err != nil {

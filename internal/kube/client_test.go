@@ -28,7 +28,7 @@ func (r *requests) answer(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	r.last = request
 	r.mu.Unlock()
-	answerUID(w, request)
+	respondWithUID(w, request)
 }
 
 func (r *requests) header(name string) string {
@@ -116,7 +116,7 @@ func TestTokenFileIsReadWhenItIsNeeded(t *testing.T) {
 			refuse(http.StatusUnauthorized, "Unauthorized")(w, r)
 			return
 		}
-		answerUID(w, r)
+		respondWithUID(w, r)
 	})
 	connection := to(server)
 	connection.Token, connection.TokenFile = "", filepath.Join(t.TempDir(), "token")
@@ -162,7 +162,7 @@ func TestClientCertificate(t *testing.T) {
 
 func TestTrust(t *testing.T) {
 	t.Parallel()
-	server := serve(t, answerUID)
+	server := serve(t, respondWithUID)
 	tests := map[string]func(*kube.Connection){
 		"by its certificate":                 func(*kube.Connection) {},
 		"under another name the server has":  func(c *kube.Connection) { c.TLSServerName = "example.com" },
@@ -211,7 +211,7 @@ func TestAddressWithAPath(t *testing.T) {
 func TestClientsShareTransportAndLimit(t *testing.T) {
 	t.Parallel()
 	connections := make(chan string, 10)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(answerUID))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(respondWithUID))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections <- "new"

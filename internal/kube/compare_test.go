@@ -87,7 +87,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestFingerprintsTellValuesApart(t *testing.T) {
+func TestFingerprintsDifferByValue(t *testing.T) {
 	t.Parallel()
 	wanted := object(t, "{apiVersion: v1, kind: ConfigMap, data: {a: x}}")
 	fingerprint := func(live string) string {

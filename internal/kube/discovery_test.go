@@ -18,7 +18,7 @@ import (
 
 // Both halves of discovery are requested at the same time, each once. So a server that delays the
 // first half until the second is requested is read without a delay.
-func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
+func TestDiscoveryReadsBothHalvesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range map[string]string{"alone on a host": "", "behind a path": "/k8s/clusters/c-1"} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
 }
 
 // If the response with the second half breaks off, the second half is requested again.
-func TestDiscoveryAsksAnewForWhatBrokeOff(t *testing.T) {
+func TestDiscoveryReadsAgainWhatBrokeOff(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {

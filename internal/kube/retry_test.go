@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-func TestTransientAnswersAreAskedForAgain(t *testing.T) {
+func TestTransientResponsesAreRetried(t *testing.T) {
 	t.Parallel()
 	// cut closes the connection. aborted ends one request on it, which HTTP/2 reports with an error
 	// that client-go does not recognize.
@@ -64,7 +64,7 @@ func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 			server = serve(t, func(w http.ResponseWriter, r *http.Request) {
 				switch n := asked.Add(1); {
 				case n > test.times:
-					answerUID(w, r)
+					respondWithUID(w, r)
 				case test.code == cut:
 					go server.CloseClientConnections()
 					<-r.Context().Done()

@@ -232,7 +232,7 @@ func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]strin
 	}
 	left := slices.DeleteFunc(conditions, func(item any) bool {
 		condition, ok := item.(map[string]any)
-		return ok && slices.ContainsFunc(ignore, func(entry map[string]string) bool { return holdsAll(condition, entry) })
+		return ok && slices.ContainsFunc(ignore, func(entry map[string]string) bool { return containsAll(condition, entry) })
 	})
 	changed := object.DeepCopy()
 	if err := unstructured.SetNestedSlice(changed.Object, left, "status", "conditions"); err != nil {
@@ -241,7 +241,7 @@ func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]strin
 	return changed
 }
 
-func holdsAll(condition map[string]any, entry map[string]string) bool {
+func containsAll(condition map[string]any, entry map[string]string) bool {
 	for key, value := range entry {
 		text, ok := condition[key].(string)
 		if !ok || text != value {

@@ -83,7 +83,7 @@ func TestAttackEchoedCredentials(t *testing.T) {
 // The user needs the last line that a command prints. Secrets in it are masked.
 func TestCommandSays(t *testing.T) {
 	t.Parallel()
-	server := serve(t, answerUID)
+	server := serve(t, respondWithUID)
 	tests := map[string]struct {
 		script string
 		args   []string
@@ -142,7 +142,7 @@ func TestAttackEchoedWarning(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, request *http.Request) {
 		said, _ := json.Marshal(request.Header.Get("Authorization"))
 		w.Header().Set("Warning", "299 - "+string(said))
-		answerUID(w, request)
+		respondWithUID(w, request)
 	})
 	read, written, err := os.Pipe()
 	if err != nil {

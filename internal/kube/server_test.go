@@ -24,8 +24,8 @@ import (
 
 const uid = "0d7c5a4e"
 
-// answerUID responds as an API server does to a request for the namespace kube-system.
-func answerUID(w http.ResponseWriter, _ *http.Request) {
+// respondWithUID responds as an API server does to a request for the namespace kube-system.
+func respondWithUID(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid},

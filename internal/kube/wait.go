@@ -41,8 +41,8 @@ func (e *NotReadyError) Error() string {
 // Unready returns the number of objects that are not ready.
 func (e *NotReadyError) Unready() int { return len(e.Objects) }
 
-// NotGoneError lists the objects that were not deleted in time.
-type NotGoneError struct{ Objects []Leftover }
+// NotDeletedError lists the objects that were not deleted in time.
+type NotDeletedError struct{ Objects []Leftover }
 
 // Leftover is an object that should no longer exist.
 type Leftover struct {
@@ -53,7 +53,7 @@ type Leftover struct {
 	Deleting bool
 }
 
-func (e *NotGoneError) Error() string {
+func (e *NotDeletedError) Error() string {
 	lines := make([]string, len(e.Objects))
 	for i, left := range e.Objects {
 		lines[i] = left.Object
@@ -99,9 +99,9 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 	return v.result(ctx)
 }
 
-// WaitGone returns when every object was found missing. It fails with a *NotGoneError when ctx
+// WaitDeleted returns when every object was found missing. It fails with a *NotDeletedError when ctx
 // ends. An object that was created again under the same name counts as existing.
-func (c *Client) WaitGone(ctx context.Context, objects []*resource.Info) error {
+func (c *Client) WaitDeleted(ctx context.Context, objects []*resource.Info) error {
 	v := newWaiter(c, objects, absence{})
 	return v.wait(ctx, v.pending)
 }
@@ -149,7 +149,7 @@ func (absence) evaluate(object *resource.Info, got readResult) (Leftover, bool, 
 	}, false, nil
 }
 
-func (absence) timeoutError(left []Leftover) error { return &NotGoneError{Objects: left} }
+func (absence) timeoutError(left []Leftover) error { return &NotDeletedError{Objects: left} }
 
 func (absence) isHopeless([]Leftover, time.Time) bool { return false }
 

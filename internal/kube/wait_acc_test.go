@@ -266,31 +266,31 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 
 	// When its kind is deleted, a resource is deleted too.
 	l.remove(t, definition)
-	if err := l.WaitGone(soon(t, long), append(slices.Clone(widget), definition...)); err != nil {
+	if err := l.WaitDeleted(soon(t, long), append(slices.Clone(widget), definition...)); err != nil {
 		t.Errorf("the definition was removed, but: %v", err)
 	}
 }
 
-func TestAccWaitGone(t *testing.T) {
+func TestAccWaitDeleted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-gone")
-	if err := l.WaitGone(soon(t, short), l.infos(t, configMap("never", ""))); err != nil {
+	if err := l.WaitDeleted(soon(t, short), l.infos(t, configMap("never", ""))); err != nil {
 		t.Errorf("what never was is gone, but: %v", err)
 	}
 	infos := l.infos(t, configMap("a", ""), configMap("held", held), configMap("also-held", held), webDeployment())
 	l.create(t, infos)
 	l.remove(t, infos)
 
-	err := l.WaitGone(soon(t, 3*short), infos)
-	var notGone *kube.NotGoneError
-	if !errors.As(err, &notGone) {
-		t.Fatalf("error = %v, want a NotGoneError", err)
+	err := l.WaitDeleted(soon(t, 3*short), infos)
+	var notDeleted *kube.NotDeletedError
+	if !errors.As(err, &notDeleted) {
+		t.Fatalf("error = %v, want a NotDeletedError", err)
 	}
 	want := []kube.Leftover{
 		{Object: "ConfigMap wait-gone/held", Finalizers: []string{"example.com/hold"}, Deleting: true},
 		{Object: "ConfigMap wait-gone/also-held", Finalizers: []string{"example.com/hold"}, Deleting: true},
 	}
-	if diff := cmp.Diff(want, notGone.Objects); diff != "" {
+	if diff := cmp.Diff(want, notDeleted.Objects); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 	if !strings.Contains(err.Error(), "ConfigMap wait-gone/held (waiting for the finalizers example.com/hold)") {
@@ -299,26 +299,26 @@ func TestAccWaitGone(t *testing.T) {
 
 	l.patch(t, infos[1], freed, "")
 	l.patch(t, infos[2], freed, "")
-	if err := l.WaitGone(soon(t, long), infos); err != nil {
+	if err := l.WaitDeleted(soon(t, long), infos); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAccWaitGoneWhenMadeAgain(t *testing.T) {
+func TestAccWaitDeletedWhenRecreated(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-again")
 	infos := l.infos(t, configMap("a", ""))
 	l.create(t, infos)
 	l.remove(t, infos)
 	l.create(t, infos)
-	err := l.WaitGone(soon(t, short), infos)
+	err := l.WaitDeleted(soon(t, short), infos)
 	if err == nil || !strings.Contains(err.Error(), "it was created again") {
 		t.Errorf("error = %v, want it to say that the object was made again", err)
 	}
 }
 
 // Neither a refused request nor a missing response proves that an object does not exist.
-func TestAccWaitGoneBelievesOnlyANotFound(t *testing.T) {
+func TestAccWaitDeletedNeedsNotFound(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-denied")
 	l.create(t, l.infos(t, configMap("a", ""), configMap("b", "")))
@@ -328,11 +328,11 @@ func TestAccWaitGoneBelievesOnlyANotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	denied := connect(t, kube.Connection{Kubeconfig: user.Kubeconfig})
-	if err := denied.WaitGone(soon(t, short), infos); !apierrors.IsForbidden(err) {
+	if err := denied.WaitDeleted(soon(t, short), infos); !apierrors.IsForbidden(err) {
 		t.Errorf("refused: error = %v, want that it is forbidden", err)
 	}
 	gone := connect(t, kube.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
-	err = kube.Classify("c1", gone.WaitGone(soon(t, short), infos))
+	err = kube.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
 	if !errors.As(err, new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}

@@ -40,7 +40,7 @@ func TestWaitingEndsOnFailures(t *testing.T) {
 }
 
 // Only a response of an API server counts, because a manifest can contain the same fields.
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		object  string
@@ -65,7 +65,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestTellingAnswers(t *testing.T) {
+func TestInformativeResponses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"{apiVersion: v1, kind: ConfigMap}":                                                                      true,
@@ -96,13 +96,13 @@ func TestMessagesNameObjects(t *testing.T) {
 			want: "not ready: Deployment web/nginx is InProgress: 1/2; Namespace web is NotFound: it does not exist",
 		},
 		"not gone": {
-			err: &NotGoneError{Objects: []Leftover{
+			err: &NotDeletedError{Objects: []Leftover{
 				{Object: "A a", Finalizers: []string{"x/y", "z"}, Deleting: true}, {Object: "B b", Deleting: true}, {Object: "C c"},
 			}},
 			want: "not deleted: A a (waiting for the finalizers x/y, z); B b; C c (not being deleted: it was created again)",
 		},
 		"not gone, with finalizers and not being deleted": {
-			err:  &NotGoneError{Objects: []Leftover{{Object: "A a", Finalizers: []string{"x/y"}}}},
+			err:  &NotDeletedError{Objects: []Leftover{{Object: "A a", Finalizers: []string{"x/y"}}}},
 			want: "not deleted: A a (not being deleted: it was created again)",
 		},
 	}

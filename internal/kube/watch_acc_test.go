@@ -152,7 +152,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 		"swallowed":             {rule: always(faulttest.Fault{Before: faulttest.Hold}), watches: 1, looks: 5},
 		"cut off in between":    {between: breakOff},
 		"away in between":       {between: goAway},
-		"removed and made anew": {watches: 1, between: l.makeAnew},
+		"removed and made anew": {watches: 1, between: l.recreate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func goAway(t *testing.T, proxy *faulttest.Proxy, _ *resource.Info) {
 	}
 }
 
-func (l lab) makeAnew(t *testing.T, proxy *faulttest.Proxy, object *resource.Info) {
+func (l lab) recreate(t *testing.T, proxy *faulttest.Proxy, object *resource.Info) {
 	t.Helper()
 	helper := resource.NewHelper(object.Client, object.Mapping)
 	if _, err := helper.Delete(object.Namespace, object.Name); err != nil {

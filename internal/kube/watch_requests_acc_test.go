@@ -16,7 +16,7 @@ import (
 )
 
 // For many kinds, the response to a write shows that the object is ready. No request is sent then.
-func TestAccAnswersToWritesAreBelieved(t *testing.T) {
+func TestAccResponsesToWritesAreUsed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-answers")
 	l.define(t, "answers.example.com")
@@ -66,7 +66,7 @@ func TestAccAnswersToWritesAreBelieved(t *testing.T) {
 }
 
 // A longer wait sends no more requests, except for the ticks.
-func TestAccWaitingAsksNothing(t *testing.T) {
+func TestAccWaitingSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-quiet")
 	const managed = ", labels: {app.kubernetes.io/managed-by: Helm}"

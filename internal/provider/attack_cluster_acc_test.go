@@ -303,7 +303,7 @@ func TestAttackRedirectTakesNoToken(t *testing.T) {
 // An API server sends a response that does not end, or a small response that unpacks to a large
 // one. The memory of the provider is bounded, the error names the cluster, and the other cluster is
 // deployed.
-func TestAttackEndlessAnswers(t *testing.T) {
+func TestAttackEndlessResponses(t *testing.T) {
 	t.Parallel()
 	const answer, limit = 400 << 20, 512 << 20
 	env := testenv.Shared(t)
@@ -313,23 +313,23 @@ func TestAttackEndlessAnswers(t *testing.T) {
 		"a list of records":     func(path string) bool { return strings.HasSuffix(path, "/secrets") },
 		"an object":             func(path string) bool { return strings.Contains(path, "/configmaps/") },
 	}
-	for what, isAnswered := range paths {
+	for what, hasResponse := range paths {
 		for _, zipped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, zipped %t", what, zipped), func(t *testing.T) {
 				t.Parallel()
 				s, w := newFixture(t, env), newWorkspace(t)
 				w.patience = 4 * time.Minute
 				most := w.weigh(t)
-				zippedAnswer := faulttest.Gzip(endless, strings.Repeat("x", 1<<20), answer>>20, "")
+				zippedResponse := faulttest.Gzip(endless, strings.Repeat("x", 1<<20), answer>>20, "")
 				server := s.newImpostor(t, 0, func(w http.ResponseWriter, request *http.Request) bool {
-					if !isAnswered(request.URL.Path) {
+					if !hasResponse(request.URL.Path) {
 						return false
 					}
 					w.Header().Set("Content-Type", "application/json")
 					// The client closes the connection when it has read enough.
 					if zipped {
 						w.Header().Set("Content-Encoding", "gzip")
-						_, _ = w.Write(zippedAnswer)
+						_, _ = w.Write(zippedResponse)
 					} else {
 						_ = writeEndless(w, answer)
 					}

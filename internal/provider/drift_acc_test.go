@@ -262,7 +262,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 
 // With drift = "release" only release records are compared, without the right to read objects. If
 // one kind may not be read, only that kind is not compared.
-func TestAccDriftNeedsRightsOnlyForWhatItLooksAt(t *testing.T) {
+func TestAccDriftNeedsRightsOnlyForWhatItReads(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	manifest := configMap("one", "x") + "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: one}\nautomountServiceAccountToken: false\n"

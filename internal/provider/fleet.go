@@ -136,6 +136,6 @@ func (f *providerData) withFormer(private state.Private) *providerData {
 // capabilities returns a reader of the capabilities that charts use.
 func (f *providerData) capabilities() state.CapabilityReader {
 	return state.CapabilityReader{
-		Clusters: f.clusters.Names(), CanBeAsked: f.clusters.IsConnectable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.AsksCluster,
+		Clusters: f.clusters.Names(), IsConnectable: f.clusters.IsConnectable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.DependsOnCluster,
 	}
 }

@@ -28,11 +28,11 @@ type Rendering struct {
 	// RenderEach is true if each revision has to be rendered separately: hooks or notes can differ
 	// even if all objects are known.
 	RenderEach bool
-	// AsksCluster is true if the capabilities of the cluster are the only reason for
+	// DependsOnCluster is true if the capabilities of the cluster are the only reason for
 	// Irreproducible, because they are not known.
-	AsksCluster bool
-	// NamesAskCluster is true if NamesVary can become false when these capabilities are known.
-	NamesAskCluster bool
+	DependsOnCluster bool
+	// NamesDependOnCluster is true if NamesVary can become false when these capabilities are known.
+	NamesDependOnCluster bool
 	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }

@@ -27,16 +27,16 @@ type chartFeatures struct {
 	lookup       bool
 }
 
-// AsksCluster reports whether a deployment could depend on the capabilities of its cluster: its
+// DependsOnCluster reports whether a deployment could depend on the capabilities of its cluster: its
 // chart, or a value that the chart could run as a template, contains the word Capabilities, or the
 // chart requires some version of Kubernetes.
-func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
+func (c *Charts) DependsOnCluster(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
 	return found.capabilities || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), capabilitiesWord), err
 }
 
-// LooksUp reports in the same way whether a deployment could look up objects of its cluster.
-func (c *Charts) LooksUp(d target.Deployment) (bool, error) {
+// UsesLookup reports in the same way whether a deployment could look up objects of its cluster.
+func (c *Charts) UsesLookup(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
 	return found.lookup || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), lookupWord), err
 }

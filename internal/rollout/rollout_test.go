@@ -250,7 +250,7 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-func TestForeseeTellsOfManyStagesOnlySome(t *testing.T) {
+func TestForeseeReportsOnlySomeOfManyStages(t *testing.T) {
 	t.Parallel()
 	names := make([]string, 40)
 	for i := range names {

@@ -54,7 +54,7 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 		return release.Rendering{}, err
 	}
 	rendering, err := once.Rendering, once.Failure.masked(d).Err()
-	if err != nil || rendering.Irreproducible == "" || rendering.AsksCluster || rendering.Documents == nil {
+	if err != nil || rendering.Irreproducible == "" || rendering.DependsOnCluster || rendering.Documents == nil {
 		return rendering, err
 	}
 	// To find out which objects vary, templates run with other results of functions. If the worker

@@ -16,13 +16,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// maxAsked is the maximum number of queried and missing API versions of a chart. If there are more,
+// maxQueried is the maximum number of queried and missing API versions of a chart. If there are more,
 // the objects are unknown.
-const maxAsked = 32
+const maxQueried = 32
 
-// maxAskRounds limits how often a chart is traced to find the API versions that it queries: the
+// maxQueryRounds limits how often a chart is traced to find the API versions that it queries: the
 // result of one query can decide which queries follow.
-const maxAskRounds = 5
+const maxQueryRounds = 5
 
 // planGrowing renders a deployment whose cluster can serve more API versions when the deployment is
 // written. It is rendered with the API versions that the cluster serves. It is rendered again with
@@ -44,7 +44,7 @@ func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release
 	case err != nil && laterErr != nil:
 		return now, err
 	case err != nil || laterErr != nil:
-		return r.described(d, reason{cause: cause, asksCluster: true})
+		return r.described(d, reason{cause: cause, dependsOnCluster: true})
 	}
 	return knownInBoth(now, later, cause), nil
 }
@@ -80,7 +80,7 @@ func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 		varying[key] = true
 	}
 	if len(varying) > len(now.Varying) {
-		now.AsksCluster = now.Irreproducible == ""
+		now.DependsOnCluster = now.Irreproducible == ""
 		now.Irreproducible, now.Varying = cause, varying
 	}
 	now.RenderEach = true
@@ -90,9 +90,9 @@ func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 // withOpenNames returns a rendering in which the names of objects depend on the API versions that
 // the cluster will serve.
 func withOpenNames(rendering release.Rendering, cause string) release.Rendering {
-	rendering.AsksCluster = true
+	rendering.DependsOnCluster = true
 	rendering.Irreproducible, rendering.Varying = cause, nil
-	rendering.NamesVary, rendering.NamesAskCluster, rendering.RenderEach = true, true, true
+	rendering.NamesVary, rendering.NamesDependOnCluster, rendering.RenderEach = true, true, true
 	return rendering
 }
 
@@ -100,8 +100,8 @@ func withOpenNames(rendering release.Rendering, cause string) release.Rendering 
 // cluster does not serve, and that can be added. ok is false if templates read the API versions in
 // another way than by querying one, or if they query too many.
 func (a analysis) missingAPIs() (missing []string, ok bool) {
-	for range maxAskRounds {
-		asked, all := analysis{renderer: a.renderer, d: withCapabilities(a.d, missing)}.askedAPIs()
+	for range maxQueryRounds {
+		asked, all := analysis{renderer: a.renderer, d: withCapabilities(a.d, missing)}.queriedAPIs()
 		more := slices.DeleteFunc(asked, func(api string) bool {
 			return slices.Contains(missing, api) || slices.Contains(a.d.Capabilities.APIs, api) || !canBeAdded(api)
 		})
@@ -110,16 +110,16 @@ func (a analysis) missingAPIs() (missing []string, ok bool) {
 			return missing, true
 		}
 		missing = append(missing, more...)
-		if all || len(missing) > maxAsked {
+		if all || len(missing) > maxQueried {
 			return nil, false
 		}
 	}
 	return nil, false
 }
 
-// askedAPIs returns the API versions that the templates of a deployment query, each once. all is
+// queriedAPIs returns the API versions that the templates of a deployment query, each once. all is
 // true if templates read all API versions, or if they cannot be traced.
-func (a analysis) askedAPIs() (asked []string, all bool) {
+func (a analysis) queriedAPIs() (asked []string, all bool) {
 	for _, place := range renderContexts(a.d) {
 		place.ask = func(api string) {
 			all = all || api == ""
@@ -167,43 +167,43 @@ var builtInGroups = sync.OnceValue(func() map[string]bool {
 	return groups
 })
 
-// askedCapabilities report which API versions a template queries.
-type askedCapabilities struct {
+// tracedCapabilities report which API versions a template queries.
+type tracedCapabilities struct {
 	of  *chartutil.Capabilities
 	ask func(api string)
 }
 
 // KubeVersion returns the version of Kubernetes.
-func (c askedCapabilities) KubeVersion() *chartutil.KubeVersion { return &c.of.KubeVersion }
+func (c tracedCapabilities) KubeVersion() *chartutil.KubeVersion { return &c.of.KubeVersion }
 
 // HelmVersion returns the version of the SDK in this program.
-func (c askedCapabilities) HelmVersion() any { return c.of.HelmVersion }
+func (c tracedCapabilities) HelmVersion() any { return c.of.HelmVersion }
 
 // APIVersions returns the API versions of the cluster, which report each query.
-func (c askedCapabilities) APIVersions() askedVersions {
-	return askedVersions{of: c.of.APIVersions, ask: c.ask}
+func (c tracedCapabilities) APIVersions() tracedVersions {
+	return tracedVersions{of: c.of.APIVersions, ask: c.ask}
 }
 
 // MarshalJSON is called by toYaml and toJson.
-func (c askedCapabilities) MarshalJSON() ([]byte, error) {
+func (c tracedCapabilities) MarshalJSON() ([]byte, error) {
 	c.ask("")
 	return json.Marshal(c.of)
 }
 
 // String is called by functions that print.
-func (c askedCapabilities) String() string {
+func (c tracedCapabilities) String() string {
 	c.ask("")
 	return fmt.Sprint(*c.of)
 }
 
-// askedVersions are the API versions of a cluster.
-type askedVersions struct {
+// tracedVersions are the API versions of a cluster.
+type tracedVersions struct {
 	of  chartutil.VersionSet
 	ask func(api string)
 }
 
 // Has is called by templates to query an API version.
-func (v askedVersions) Has(api string) bool {
+func (v tracedVersions) Has(api string) bool {
 	if api != "" {
 		v.ask(api)
 	}
@@ -211,13 +211,13 @@ func (v askedVersions) Has(api string) bool {
 }
 
 // MarshalJSON is called by toYaml and toJson.
-func (v askedVersions) MarshalJSON() ([]byte, error) {
+func (v tracedVersions) MarshalJSON() ([]byte, error) {
 	v.ask("")
 	return json.Marshal(v.of)
 }
 
 // String is called by join and by functions that print.
-func (v askedVersions) String() string {
+func (v tracedVersions) String() string {
 	v.ask("")
 	return fmt.Sprint(v.of)
 }

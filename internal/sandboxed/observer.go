@@ -222,16 +222,16 @@ func (o *observer) argument(e *event, value any) {
 		e.names = append(e.names, value)
 		return
 	}
-	if v := concrete(reflect.ValueOf(value)); asksKindOnly(e.what) && v.IsValid() && v.Kind() == reflect.Map {
+	if v := concrete(reflect.ValueOf(value)); readsKindOnly(e.what) && v.IsValid() && v.Kind() == reflect.Map {
 		e.arguments = append(e.arguments, summary{hash: o.keys(v), kind: mapped})
 		return
 	}
 	e.arguments = append(e.arguments, o.of(value))
 }
 
-// asksKindOnly reports whether the result of a function for a map depends only on the map's kind
+// readsKindOnly reports whether the result of a function for a map depends only on the map's kind
 // and keys.
-func asksKindOnly(function string) bool {
+func readsKindOnly(function string) bool {
 	switch function {
 	case "empty", "not", "len", "kindIs", "kindOf", "typeIs", "typeOf":
 		return true

@@ -78,9 +78,9 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	}
 	rendering.RenderEach = found.cause != ""
 	if found.namesVary || len(found.varying) > 0 {
-		rendering.Irreproducible, rendering.AsksCluster = found.cause, found.asksCluster
+		rendering.Irreproducible, rendering.DependsOnCluster = found.cause, found.dependsOnCluster
 		rendering.Varying, rendering.NamesVary = found.varying, found.namesVary
-		rendering.NamesAskCluster = found.namesVary && (found.asksCluster || found.readsCapabilities)
+		rendering.NamesDependOnCluster = found.namesVary && (found.dependsOnCluster || found.readsCapabilities)
 	}
 	return rendering, nil
 }
@@ -97,7 +97,7 @@ func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering
 	return release.Rendering{
 		Chart: loaded.Name(), Version: loaded.Metadata.Version, CRDs: render.CRDHashes(loaded),
 		Irreproducible: why.cause, NamesVary: true, RenderEach: true,
-		AsksCluster: why.asksCluster, NamesAskCluster: why.asksCluster || why.readsCapabilities,
+		DependsOnCluster: why.dependsOnCluster, NamesDependOnCluster: why.dependsOnCluster || why.readsCapabilities,
 	}, nil
 }
 

@@ -22,9 +22,9 @@ type traced struct {
 // value if it cannot differ.
 type reason struct {
 	cause string
-	// asksCluster is true if the rendering can differ only because the capabilities of the cluster
+	// dependsOnCluster is true if the rendering can differ only because the capabilities of the cluster
 	// are not known.
-	asksCluster bool
+	dependsOnCluster bool
 	// readsRevision is true if templates read which revision they make. readsCapabilities is true
 	// if they read capabilities that are not known.
 	readsRevision, readsCapabilities bool
@@ -75,7 +75,7 @@ func (a analysis) knowledge(first rendered, find varyingFinder) knowledge {
 	if why.cause == "" {
 		return knowledge{}
 	}
-	if why.asksCluster || why.readsCapabilities {
+	if why.dependsOnCluster || why.readsCapabilities {
 		return knowledge{reason: why, namesVary: true}
 	}
 	varying, ok := find(a.d, first, why.readsRevision)
@@ -109,13 +109,13 @@ func (a analysis) compareTracings(first rendered) ([]traced, reason) {
 	if found := later.reason(a.d); found.cause != "" {
 		return tracings, found
 	}
-	asks, isAsked := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
+	query, isQueried := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
 	switch {
-	case later.hasSameObjects(first) && !isAsked:
+	case later.hasSameObjects(first) && !isQueried:
 		return tracings, reason{}
-	case isAsked && !later.hasSameObjects(first):
-		return tracings, reason{cause: asks.String()}
-	case !isAsked:
+	case isQueried && !later.hasSameObjects(first):
+		return tracings, reason{cause: query.String()}
+	case !isQueried:
 		return tracings, reason{cause: "the result of its templates depends on the cluster or the revision"}
 	}
 	// Both values of IsInstall result in the same objects. With the other value, templates can read
@@ -126,7 +126,7 @@ func (a analysis) compareTracings(first rendered) ([]traced, reason) {
 		return tracings, found
 	}
 	if !sooner.hasSameObjects(first) {
-		return tracings, reason{cause: asks.String()}
+		return tracings, reason{cause: query.String()}
 	}
 	return tracings, reason{}
 }
@@ -145,11 +145,11 @@ func (t traced) reason(d target.Deployment) reason {
 	if d.Capabilities != nil {
 		return reason{}
 	}
-	if found, asks := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField }); asks {
-		return reason{cause: found.String(), asksCluster: true}
+	if found, isRead := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField }); isRead {
+		return reason{cause: found.String(), dependsOnCluster: true}
 	}
-	if found, asks := t.first(func(what string) bool { return what == readIndirectlyField }); asks {
-		return reason{cause: found.String(), asksCluster: true}
+	if found, isRead := t.first(func(what string) bool { return what == readIndirectlyField }); isRead {
+		return reason{cause: found.String(), dependsOnCluster: true}
 	}
 	return reason{}
 }

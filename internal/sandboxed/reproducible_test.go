@@ -194,7 +194,7 @@ func TestRenderFailsOnlyForSure(t *testing.T) {
 	}
 }
 
-func TestAsksCluster(t *testing.T) {
+func TestDependsOnCluster(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		files  map[string]string
@@ -212,9 +212,9 @@ func TestAsksCluster(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asks, err := newCharts().AsksCluster(deployment(test.files, withValues(test.values)))
-			if err != nil || asks != test.want {
-				t.Errorf("got %t, %v, want %t", asks, err, test.want)
+			depends, err := newCharts().DependsOnCluster(deployment(test.files, withValues(test.values)))
+			if err != nil || depends != test.want {
+				t.Errorf("got %t, %v, want %t", depends, err, test.want)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment)
 	var capabilities any = p.Capabilities
 	switch {
 	case p.ask != nil:
-		capabilities = askedCapabilities{of: p.Capabilities, ask: p.ask}
+		capabilities = tracedCapabilities{of: p.Capabilities, ask: p.ask}
 	case p.anyVersion:
 		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(readIndirectly()) }}
 	}

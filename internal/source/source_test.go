@@ -169,7 +169,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-func TestCacheAsksNobody(t *testing.T) {
+func TestCacheSendsNoRequest(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
 	spec := source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: commit(t, server, apps(1)), Branch: "main"}, Read: readApps()}

@@ -152,10 +152,10 @@ func isFixed(d target.Deployment) bool { return d.Capabilities != nil && d.Capab
 // Merge returns the capabilities after clusters were queried. A cluster that did not respond keeps
 // its capabilities. One that cannot be queried loses them: it may be another cluster by then, or
 // may no longer exist.
-func (c ClusterCapabilities) Merge(found map[string]target.Capabilities, canBeAsked func(cluster string) bool) ClusterCapabilities {
+func (c ClusterCapabilities) Merge(found map[string]target.Capabilities, isConnectable func(cluster string) bool) ClusterCapabilities {
 	merged := ClusterCapabilities{}
 	for cluster, before := range c {
-		if canBeAsked(cluster) {
+		if isConnectable(cluster) {
 			merged[cluster] = before
 		}
 	}

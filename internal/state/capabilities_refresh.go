@@ -17,8 +17,8 @@ const capabilitiesTimeout = 5 * time.Second
 type CapabilityReader struct {
 	// Clusters are all clusters of the provider, not only those of a target. A changed label can
 	// add another cluster to the target, and the plan for it must be as precise.
-	Clusters   []string
-	CanBeAsked func(cluster string) bool
+	Clusters      []string
+	IsConnectable func(cluster string) bool
 	// Read returns the capabilities of clusters. A cluster that does not respond is missing.
 	Read func(ctx context.Context, clusters []string) map[string]target.Capabilities
 	// DependsOnCluster reports whether a deployment can depend on capabilities.
@@ -34,7 +34,7 @@ func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) 
 	}
 	var clusters []string
 	for _, name := range r.Clusters {
-		if r.CanBeAsked(name) {
+		if r.IsConnectable(name) {
 			clusters = append(clusters, name)
 		}
 	}
@@ -52,7 +52,7 @@ func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) 
 func (r CapabilityReader) read(ctx context.Context, known ClusterCapabilities, clusters []string) ClusterCapabilities {
 	ctx, cancel := context.WithTimeout(ctx, capabilitiesTimeout)
 	defer cancel()
-	return known.Merge(r.Read(ctx, clusters), r.CanBeAsked)
+	return known.Merge(r.Read(ctx, clusters), r.IsConnectable)
 }
 
 // PinCreate sets the capabilities that the charts of deployments are rendered with in the plan of a
@@ -65,7 +65,7 @@ func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deploym
 		clusters  []string
 	)
 	for i, d := range wanted {
-		if depends, err := r.DependsOnCluster(d); (depends || err != nil) && !isFixed(d) && r.CanBeAsked(d.Cluster) {
+		if depends, err := r.DependsOnCluster(d); (depends || err != nil) && !isFixed(d) && r.IsConnectable(d.Cluster) {
 			depending, clusters = append(depending, i), append(clusters, d.Cluster)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 
 // A cluster that does not respond keeps its known capabilities. A cluster whose connection is not
 // known yet may be another one and loses them. A removed cluster loses them too.
-func TestCapabilitiesOfClustersThatDoNotAnswer(t *testing.T) {
+func TestCapabilitiesOfClustersThatDoNotRespond(t *testing.T) {
 	t.Parallel()
 	old, recent := target.Capabilities{Version: "v1.30.1"}, target.Capabilities{Version: "v1.31.0"}
 	var asked []string
 	reader := state.CapabilityReader{
-		Clusters:   []string{"down", "fresh", "unmade", "up"},
-		CanBeAsked: func(cluster string) bool { return cluster != "unmade" && cluster != "gone" },
+		Clusters:      []string{"down", "fresh", "unmade", "up"},
+		IsConnectable: func(cluster string) bool { return cluster != "unmade" && cluster != "gone" },
 		Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
 			asked = clusters
 			return map[string]target.Capabilities{"up": recent}
@@ -59,7 +59,7 @@ func TestCapabilitiesAfterWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reader := state.CapabilityReader{
-				CanBeAsked: func(string) bool { return true },
+				IsConnectable: func(string) bool { return true },
 				Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
 					found := map[string]target.Capabilities{}
 					for _, cluster := range clusters {
@@ -87,7 +87,7 @@ func TestCapabilitiesOfACreate(t *testing.T) {
 	growing.MayGrow = true
 	var read [][]string
 	reader := state.CapabilityReader{
-		CanBeAsked: func(cluster string) bool { return cluster != "unmade" },
+		IsConnectable: func(cluster string) bool { return cluster != "unmade" },
 		Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
 			read = append(read, clusters)
 			return map[string]target.Capabilities{"a": served}

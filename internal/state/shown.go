@@ -94,7 +94,7 @@ func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObje
 		shown.NotReadyUnknown = shown.NotReadyUnknown || record.ReadinessUnknown
 		// Terraform plans a create again before its apply, and that plan reads the clusters again.
 		// The second plan may show other elements only if the first one showed none.
-		shown.ObjectsUnknown = shown.ObjectsUnknown || before == nil && record.NamesAskCluster && showsObjects
+		shown.ObjectsUnknown = shown.ObjectsUnknown || before == nil && record.NamesDependOnCluster && showsObjects
 		if record.NamesUnknown || record.ReadinessUnknown {
 			shown.Clusters[key.Cluster] = ""
 		}

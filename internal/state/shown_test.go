@@ -90,8 +90,8 @@ type charts map[string]release.Rendering
 func (c charts) Render(_ context.Context, d target.Deployment) (release.Rendering, error) {
 	return c[d.Bundle.Name], nil
 }
-func (charts) AsksCluster(target.Deployment) (bool, error) { return false, nil }
-func (charts) BringsKinds(target.Deployment) (bool, error) { return false, nil }
+func (charts) DependsOnCluster(target.Deployment) (bool, error) { return false, nil }
+func (charts) BringsKinds(target.Deployment) (bool, error)      { return false, nil }
 
 type reach struct{}
 
@@ -202,7 +202,7 @@ func TestShownPlanOfACreate(t *testing.T) {
 	known := release.Rendering{Chart: "nginx", Version: "2", Objects: []diff.Object{{Kind: "Pod", Namespace: "ns", Name: "x", Hash: "2"}}}
 	open := release.Rendering{Chart: "nginx", Version: "2", Irreproducible: "it asks for a.example.com/v1", NamesVary: true}
 	asking := open
-	asking.NamesAskCluster = true
+	asking.NamesDependOnCluster = true
 	tests := map[string]struct {
 		of          release.Rendering
 		showsNone   bool
@@ -211,7 +211,7 @@ func TestShownPlanOfACreate(t *testing.T) {
 		"known":                    {of: known, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web Pod/ns/x": "2"}},
 		"other names each time":    {of: open, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web": ""}},
 		"names ask the cluster":    {of: asking, showsNone: true},
-		"content asks the cluster": {of: release.Rendering{Chart: "nginx", Version: "2", Objects: known.Objects, Varying: map[string]bool{"Pod/ns/x": true}, Irreproducible: "it asks", AsksCluster: true}, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web Pod/ns/x": ""}},
+		"content asks the cluster": {of: release.Rendering{Chart: "nginx", Version: "2", Objects: known.Objects, Varying: map[string]bool{"Pod/ns/x": true}, Irreproducible: "it asks", DependsOnCluster: true}, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web Pod/ns/x": ""}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

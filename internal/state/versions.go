@@ -71,12 +71,12 @@ func (v ObjectVersions) Pin(deployments []target.Deployment) {
 	}
 }
 
-// References returns the objects that a refresh reads again, by cluster. isAsked reports whether a
+// References returns the objects that a refresh reads again, by cluster. isQueried reports whether a
 // cluster can be queried.
-func (v ObjectVersions) References(isAsked func(cluster string) bool) map[string][]target.Reference {
+func (v ObjectVersions) References(isQueried func(cluster string) bool) map[string][]target.Reference {
 	references := map[string][]target.Reference{}
 	for cluster, versions := range v {
-		if isAsked(cluster) {
+		if isQueried(cluster) {
 			references[cluster] = slices.Collect(maps.Keys(versions))
 		}
 	}

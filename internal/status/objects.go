@@ -39,9 +39,9 @@ func (c Counts) Plus(other Counts) Counts {
 // Unseen returns the Counts of the same objects if none of them can be inspected.
 func (c Counts) Unseen() Counts { return Counts{Unknown: c.Desired() + c.NotOwned} }
 
-// WithoutLooking returns the Counts of the same objects if only the number of objects that are
+// WithoutReading returns the Counts of the same objects if only the number of objects that are
 // not ready is known.
-func (c Counts) WithoutLooking(notReady int) Counts {
+func (c Counts) WithoutReading(notReady int) Counts {
 	all := c.Desired() + c.NotOwned
 	notReady = min(notReady, all)
 	return Counts{Ready: all - notReady, NotReady: notReady}

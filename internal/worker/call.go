@@ -45,9 +45,9 @@ func (c call) id() callID {
 var (
 	// errNotBegun reports that a worker ended before it began the call.
 	errNotBegun = errors.New("the worker ended before the call began")
-	// errLateAnswer reports that the time of the call was over before the parent could send an
+	// errLateResponse reports that the time of the call was over before the parent could send an
 	// answer.
-	errLateAnswer = errors.New("the response to a request of the worker was too late")
+	errLateResponse = errors.New("the response to a request of the worker was too late")
 )
 
 // exchange runs a call on the worker. After an error other than a [HandlerError], the worker cannot
@@ -109,13 +109,13 @@ func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	reply := frameAnswer
+	reply := frameResponse
 	content, err := answerOf(ctx, ask, kind, question)
 	if err != nil {
 		reply, content = frameRefusal, []byte(err.Error())
 	}
 	if ctx.Err() != nil {
-		return errLateAnswer
+		return errLateResponse
 	}
 	if err := writeFrame(w.stdin, reply, w.calls, content); err != nil {
 		return w.lost()

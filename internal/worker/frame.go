@@ -13,11 +13,11 @@ import (
 type frameKind byte
 
 const (
-	frameCall    frameKind = iota + 1 // to the worker: a method and its request
-	frameAnswer                       // to the worker: the answer to a question
-	frameRefusal                      // to the worker: why a question gets no answer
-	frameReady                        // to the parent: the worker has its limits
-	frameBegun                        // to the parent: the call was read, its handler runs
+	frameCall     frameKind = iota + 1 // to the worker: a method and its request
+	frameResponse                      // to the worker: the answer to a question
+	frameRefusal                       // to the worker: why a question gets no answer
+	frameReady                         // to the parent: the worker has its limits
+	frameBegun                         // to the parent: the call was read, its handler runs
 	frameQuestion
 	frameResult
 	frameError

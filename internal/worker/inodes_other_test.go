@@ -7,6 +7,6 @@ import (
 	"errors"
 )
 
-func inodes(context.Context, []byte, askFunc) (any, error) {
+func inodes(context.Context, []byte, requestFunc) (any, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // inodes returns the inodes of the open files.
-func inodes(context.Context, []byte, askFunc) (any, error) {
+func inodes(context.Context, []byte, requestFunc) (any, error) {
 	var found []uint64
 	for descriptor := range 1000 {
 		var stat syscall.Stat_t

@@ -45,26 +45,26 @@ func TestMain(m *testing.M) {
 }
 
 type (
-	askFunc = func(string, []byte) ([]byte, error)
-	reply   struct{ Text string }
+	requestFunc = func(string, []byte) ([]byte, error)
+	reply       struct{ Text string }
 )
 
 func handlers() map[string]worker.Handler {
 	return map[string]worker.Handler{
 		"echo":     echo,
-		"pid":      func(context.Context, []byte, askFunc) (any, error) { return os.Getpid(), nil },
-		"fail":     func(context.Context, []byte, askFunc) (any, error) { return nil, errors.New("no such value") },
-		"panic":    func(context.Context, []byte, askFunc) (any, error) { panic("index out of range") },
-		"crash":    func(context.Context, []byte, askFunc) (any, error) { go panic("elsewhere"); select {} },
-		"exit":     func(context.Context, []byte, askFunc) (any, error) { os.Exit(3); return nil, nil },
-		"recurse":  func(context.Context, []byte, askFunc) (any, error) { return recurse(1), nil },
+		"pid":      func(context.Context, []byte, requestFunc) (any, error) { return os.Getpid(), nil },
+		"fail":     func(context.Context, []byte, requestFunc) (any, error) { return nil, errors.New("no such value") },
+		"panic":    func(context.Context, []byte, requestFunc) (any, error) { panic("index out of range") },
+		"crash":    func(context.Context, []byte, requestFunc) (any, error) { go panic("elsewhere"); select {} },
+		"exit":     func(context.Context, []byte, requestFunc) (any, error) { os.Exit(3); return nil, nil },
+		"recurse":  func(context.Context, []byte, requestFunc) (any, error) { return recurse(1), nil },
 		"allocate": allocate,
-		"loop":     func(context.Context, []byte, askFunc) (any, error) { return loop(), nil },
+		"loop":     func(context.Context, []byte, requestFunc) (any, error) { return loop(), nil },
 		"output":   output,
 		"print":    printText,
 		"ask":      ask,
 		"late":     late(),
-		"environ":  func(context.Context, []byte, askFunc) (any, error) { return os.Environ(), nil },
+		"environ":  func(context.Context, []byte, requestFunc) (any, error) { return os.Environ(), nil },
 		"open":     openFile,
 		"connect":  connect,
 		"inodes":   inodes,
@@ -72,7 +72,7 @@ func handlers() map[string]worker.Handler {
 	}
 }
 
-func echo(_ context.Context, request []byte, _ askFunc) (any, error) {
+func echo(_ context.Context, request []byte, _ requestFunc) (any, error) {
 	var value any
 	err := worker.Unmarshal(request, &value)
 
@@ -81,7 +81,7 @@ func echo(_ context.Context, request []byte, _ askFunc) (any, error) {
 
 func recurse(depth int) int { return recurse(depth+1) + depth } //nolint:staticcheck // It has no end.
 
-func allocate(context.Context, []byte, askFunc) (any, error) {
+func allocate(context.Context, []byte, requestFunc) (any, error) {
 	var kept [][]byte
 	for {
 		block := make([]byte, 1<<20)
@@ -101,7 +101,7 @@ func loop() int {
 	}
 }
 
-func output(_ context.Context, request []byte, _ askFunc) (any, error) {
+func output(_ context.Context, request []byte, _ requestFunc) (any, error) {
 	var size int
 	if err := worker.Unmarshal(request, &size); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func output(_ context.Context, request []byte, _ askFunc) (any, error) {
 }
 
 // printText uses standard input and output as a careless library could.
-func printText(_ context.Context, _ []byte, _ askFunc) (any, error) {
+func printText(_ context.Context, _ []byte, _ requestFunc) (any, error) {
 	_, err := fmt.Fprintln(os.Stdout, strings.Repeat("printed ", 1000))
 	n, readErr := os.Stdin.Read(make([]byte, 10))
 
@@ -124,7 +124,7 @@ type questions struct {
 	Size  int
 }
 
-func ask(_ context.Context, request []byte, ask askFunc) (any, error) {
+func ask(_ context.Context, request []byte, ask requestFunc) (any, error) {
 	var q questions
 	if err := worker.Unmarshal(request, &q); err != nil {
 		return nil, err
@@ -143,9 +143,9 @@ func ask(_ context.Context, request []byte, ask askFunc) (any, error) {
 
 // late returns a handler that sends a question of its first call during the next call.
 func late() worker.Handler {
-	var before askFunc
+	var before requestFunc
 
-	return func(_ context.Context, _ []byte, ask askFunc) (any, error) {
+	return func(_ context.Context, _ []byte, ask requestFunc) (any, error) {
 		if before == nil {
 			before = ask
 
@@ -157,7 +157,7 @@ func late() worker.Handler {
 	}
 }
 
-func openFile(_ context.Context, request []byte, _ askFunc) (any, error) {
+func openFile(_ context.Context, request []byte, _ requestFunc) (any, error) {
 	var path string
 	if err := worker.Unmarshal(request, &path); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func openFile(_ context.Context, request []byte, _ askFunc) (any, error) {
 
 type address struct{ Network, Address string }
 
-func connect(ctx context.Context, request []byte, _ askFunc) (any, error) {
+func connect(ctx context.Context, request []byte, _ requestFunc) (any, error) {
 	var to address
 	if err := worker.Unmarshal(request, &to); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func onThreads(try func() error) []string {
 }
 
 // waitForSignal ignores all signals that can be ignored.
-func waitForSignal(_ context.Context, _ []byte, ask askFunc) (any, error) {
+func waitForSignal(_ context.Context, _ []byte, ask requestFunc) (any, error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	if _, err := ask("pid", []byte(fmt.Sprint(os.Getpid()))); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte
 	}
 
 	cause := p.explain(ctx, limited, err)
-	if isCausedByCall(cause) && !errors.Is(err, errNotBegun) && !errors.Is(err, errLateAnswer) {
+	if isCausedByCall(cause) && !errors.Is(err, errNotBegun) && !errors.Is(err, errLateResponse) {
 		p.refused.add(id, cause)
 	}
 

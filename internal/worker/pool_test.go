@@ -379,7 +379,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	call[any](t, pool, "echo", nil)
 }
 
-func TestLateAnswerIsNotHeldAgainstTheCall(t *testing.T) {
+func TestLateResponseDoesNotFailTheCall(t *testing.T) {
 	t.Parallel()
 
 	pool := newPool(t, worker.Options{Processes: 1, Timeout: 2 * time.Second})

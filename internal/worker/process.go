@@ -182,7 +182,7 @@ func (w *process) read(output int64) error {
 			return maxQuestion
 		case frameResult:
 			return output
-		case frameCall, frameAnswer, frameRefusal:
+		case frameCall, frameResponse, frameRefusal:
 			return -1
 		default:
 			return -1

@@ -68,7 +68,7 @@ func (s *server) run(in io.Reader) int {
 	}
 	limit := func(kind frameKind) int64 {
 		switch kind {
-		case frameCall, frameAnswer, frameRefusal:
+		case frameCall, frameResponse, frameRefusal:
 			return maxRequest + headerSize + 1<<8
 		case frameReady, frameBegun, frameQuestion, frameResult, frameError:
 			return -1

@@ -12,7 +12,7 @@ import (
 
 // The response of an API server to a deletion shows whether the object no longer exists or
 // will be deleted later.
-func TestIsGone(t *testing.T) {
+func TestIsDeleted(t *testing.T) {
 	t.Parallel()
 	service := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
@@ -33,7 +33,7 @@ func TestIsGone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := isGone(test.kind, test.answer); got != test.want {
+			if got := isDeleted(test.kind, test.answer); got != test.want {
 				t.Errorf("gone = %t, want %t", got, test.want)
 			}
 		})

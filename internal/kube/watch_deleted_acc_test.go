@@ -14,7 +14,7 @@ import (
 )
 
 // After a watch reports a deletion, the API server must confirm that the object does not exist.
-func TestAccWaitGoneByWatch(t *testing.T) {
+func TestAccWaitDeletedByWatch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-gone")
 	client, proxy := l.through(t)
@@ -30,7 +30,7 @@ func TestAccWaitGoneByWatch(t *testing.T) {
 		l.patch(t, infos[1], freed, "")
 	})
 	defer freeing.Wait()
-	if err := client.WaitGone(soon(t, long), infos); err != nil {
+	if err := client.WaitDeleted(soon(t, long), infos); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
@@ -44,7 +44,7 @@ func TestAccWaitGoneByWatch(t *testing.T) {
 	t.Logf("requests: %v", verbs(proxy.Recorded()))
 }
 
-func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
+func TestAccWaitDeletedWhenRecreatedDuringAWatch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "watch-again")
 	client, proxy := l.through(t)
@@ -69,7 +69,7 @@ func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
 		l.patch(t, infos[0], freed, "")
 	})
 	defer freeing.Wait()
-	err := client.WaitGone(soon(t, 3*short), infos)
+	err := client.WaitDeleted(soon(t, 3*short), infos)
 	if err == nil || !strings.Contains(err.Error(), "it was created again") {
 		t.Errorf("error = %v, want it to say that the object was made again", err)
 	}

@@ -1,0 +1,112 @@
+package main
+
+import "fmt"
+
+// A requirementRow compares a requirement on this provider with the measured value.
+type requirementRow struct{ What, Limit, Measured, Floor, Verdict string }
+
+const notMeasured = "not measured"
+
+// requirementsSection returns the section of the page about requirements.
+func requirementsSection(contest contestResult, scale scaleResult, engine engineResult) (string, error) {
+	return fill("requirements.md.tmpl", map[string]any{"Rows": requirements(contest, scale, engine)})
+}
+
+// requirements returns the requirements on speed and size, row by row.
+func requirements(contest contestResult, scale scaleResult, engine engineResult) []requirementRow {
+	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
+	const peer = "helm-provider"
+	rows := []requirementRow{
+		contest.ratioRow("first apply", small, install, peer, 1.0/3, "≤ 1/3"),
+		contest.ratioRow("first apply, the aim", small, install, peer, 1.0/5, "≤ 1/5"),
+		contest.ratioRow("change one value everywhere", small, change, peer, 1.0/3, "≤ 1/3"),
+		contest.ratioRow("plan, nothing changed, with live drift detection", small, nothing, peer, 1, "≤ 1"),
+		contest.ratioRow("destroy", small, destroy, peer, 1.0/2, "≤ 1/2"),
+	}
+	for _, wait := range []bool{true, false} {
+		middling := cell{Work: work{Releases: 10, Objects: 40}, Network: "50ms", Wait: wait}
+		for _, s := range []step{install, change} {
+			what := fmt.Sprintf("releases of 40 objects, 50 ms%s: %s", waiting(wait), s)
+			rows = append(rows, contest.ratioRow(what, middling, s, "helm", 1.0/4, "≤ 1/4"))
+		}
+	}
+	return append(rows, scale.memoryRow(), scale.growthRow(), scale.processesRow(), engine.timeRow(), engine.memoryRow(), engine.requestsRow())
+}
+
+// ratioRow compares this provider's median with another's.
+func (r contestResult) ratioRow(what string, in cell, s step, other string, limit float64, text string) requirementRow {
+	row := requirementRow{What: what, Limit: text + " of " + title(other), Measured: notMeasured, Floor: "–", Verdict: "–"}
+	own, there := r.of(in, "fleet", s, seconds)
+	against, compared := r.of(in, other, s, seconds)
+	if !there || !compared {
+		return row
+	}
+	ratio := own.Median / against.Median
+	row.Measured = fmt.Sprintf("%.3f (%.2f s of %.2f s)", ratio, own.Median, against.Median)
+	row.Verdict = verdict(ratio <= limit)
+	lowest := "floor-ready"
+	if !in.Wait {
+		lowest = "floor"
+	}
+	if floor, there := r.of(in, lowest, s, seconds); there {
+		row.Floor = fmt.Sprintf("%.3f (%.2f s)", floor.Median/against.Median, floor.Median)
+	}
+	return row
+}
+
+func verdict(met bool) string {
+	if met {
+		return "met"
+	}
+	return "**not met**"
+}
+
+// Limits on memory, in megabytes.
+const (
+	memoryLimit = 200
+	growthLimit = 5
+)
+
+// memoryRow returns the row for the peak memory with twenty clusters, over all steps.
+func (r scaleResult) memoryRow() requirementRow {
+	const twenty = 20
+	row := requirementRow{What: "memory of the provider, 20 clusters", Limit: "≤ 200 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
+	most := 0.0
+	for _, one := range r.Samples {
+		if one.Entries == twenty {
+			most = max(most, providerPeak(one))
+		}
+	}
+	if most > 0 {
+		row.Measured, row.Verdict = fmt.Sprintf("%.0f MB", most), verdict(most <= memoryLimit)
+	}
+	return row
+}
+
+// growthRow returns the row for the steepest growth of memory among the steps.
+func (r scaleResult) growthRow() requirementRow {
+	row := requirementRow{What: "memory for each further cluster", Limit: "≤ 5 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
+	steepest, found := 0.0, false
+	for _, name := range r.steps() {
+		if grown, there := r.fit(name, entries, providerPeak); there {
+			steepest, found = max(steepest, grown.Slope), true
+		}
+	}
+	if found {
+		row.Measured, row.Verdict = fmt.Sprintf("%.2f MB", steepest), verdict(steepest <= growthLimit)
+	}
+	return row
+}
+
+// processesRow returns the row for the number of processes of the provider.
+func (r scaleResult) processesRow() requirementRow {
+	row := requirementRow{What: "processes of the provider at once", Limit: "1", Measured: notMeasured, Floor: "–", Verdict: "–"}
+	most := 0
+	for _, one := range r.Samples {
+		most = max(most, one.Usage.Provider.Processes)
+	}
+	if most > 0 {
+		row.Measured, row.Verdict = fmt.Sprint(most), verdict(most == 1)
+	}
+	return row
+}
