@@ -3,7 +3,9 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -13,6 +15,8 @@ import (
 const (
 	kubeconfigVariable = "FLEET_TEST_KUBECONFIG"
 	contextsVariable   = "FLEET_TEST_CONTEXTS"
+	// sharedVariable is the path of the kubeconfig of local clusters that another process runs.
+	sharedVariable = "FLEET_TEST_SHARED"
 )
 
 func existingClusters() (kubeconfig string, contexts []string, ok bool) {
@@ -30,7 +34,7 @@ func connect(ctx context.Context, kubeconfig string, contexts []string, options 
 	if len(contexts) < options.Clusters {
 		return nil, fmt.Errorf("%d clusters are needed, but %s names %d", options.Clusters, contextsVariable, len(contexts))
 	}
-	env := &Env{kubeconfig: kubeconfig}
+	env := &Env{kubeconfig: kubeconfig, external: true}
 	for _, name := range contexts[:options.Clusters] {
 		config, err := existingConfig(kubeconfig, name)
 		if err != nil {
@@ -46,6 +50,21 @@ func connect(ctx context.Context, kubeconfig string, contexts []string, options 
 		}
 		env.clusters = append(env.clusters, &Cluster{context: name, config: config})
 	}
+	return env, nil
+}
+
+// connectShared returns the first clusters of a kubeconfig that another process has written for its
+// environment. They are local clusters like those that this process could start.
+func connectShared(ctx context.Context, path string, options Options) (*Env, error) {
+	kubeconfig, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", sharedVariable, err)
+	}
+	env, err := connect(ctx, path, slices.Sorted(maps.Keys(kubeconfig.Contexts)), options)
+	if err != nil {
+		return nil, err
+	}
+	env.external = false
 	return env, nil
 }
 

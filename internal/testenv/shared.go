@@ -20,7 +20,11 @@ const SharedClusters = 3
 var shared = sync.OnceValues(func() (*Env, error) {
 	// It outlives the test that starts it, so it cannot use the context or the log of that test.
 	ctx := context.Background() //nolint:forbidigo // See above.
-	return Start(ctx, Options{Clusters: SharedClusters, Log: logToStderr})
+	options := Options{Clusters: SharedClusters, Log: logToStderr}
+	if path := os.Getenv(sharedVariable); path != "" {
+		return connectShared(ctx, path, options)
+	}
+	return Start(ctx, options)
 })
 
 // acceptanceFiles is the end of the names of files with tests on clusters. make testacc runs only
@@ -69,8 +73,9 @@ func testFile() string {
 }
 
 // Shared returns three clusters that all tests of the binary share. The first call starts them;
-// they end with the process. A test uses its own namespaces and names, and does not stop or move
-// the clusters.
+// they end with the process. If FLEET_TEST_SHARED names the kubeconfig of a running environment,
+// the tests of all binaries share its clusters. A test uses its own namespaces and names, and does
+// not stop or move the clusters.
 func Shared(tb testing.TB) *Env {
 	tb.Helper()
 	Require(tb)

@@ -34,7 +34,8 @@ type Options struct {
 type Env struct {
 	clusters   []*Cluster
 	kubeconfig string // path
-	// local is nil for existing clusters.
+	external   bool
+	// local is nil for clusters that this process has not started.
 	local *localEnv
 }
 
@@ -223,7 +224,7 @@ func (e *Env) Contexts() []string {
 func (e *Env) Cluster(i int) *Cluster { return e.clusters[i] }
 
 // External reports whether the clusters existed before and outlive the environment.
-func (e *Env) External() bool { return e.local == nil }
+func (e *Env) External() bool { return e.external }
 
 // Stop ends every process of the environment and removes its folder. A second call does nothing,
 // and existing clusters stay unchanged.

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs each make target given as one suite of tests, all of them even if one fails, and closes with
-# the time of each suite and go test's own line for each package.
+# the time of each suite and go test's own line for each package. Suites on one version of Kubernetes
+# share three clusters, unless FLEET_TEST_KUBECONFIG names clusters. KUBERNETES is the version of
+# testacc-kubernetes.
 set -uo pipefail
 trap 'exit 130' INT TERM
 
@@ -8,18 +10,49 @@ logs=.build/suites
 rm -rf "$logs"
 mkdir -p "$logs"
 
+# share runs clusters of a version of Kubernetes, the newest if it is empty. Without them each test
+# binary runs its own. They end with this script, because that closes their standard input.
+share() {
+  coproc CLUSTERS {
+    FLEET_TEST_KUBERNETES=$1 exec go run ./internal/testenv/cmd/testenv up --dir "$logs/clusters"
+  }
+  clusters=$CLUSTERS_PID clusters_in=${CLUSTERS[1]}
+  if read -r line <&"${CLUSTERS[0]}"; then
+    echo "testenv: $line"
+    export FLEET_TEST_SHARED=$PWD/$logs/clusters/kubeconfig
+  fi
+}
+
+unshare() {
+  unset FLEET_TEST_SHARED
+  if [ -n "${clusters:-}" ]; then
+    exec {clusters_in}>&-
+    wait "$clusters"
+    clusters=
+  fi
+}
+
 status=0
 summary=()
 for suite in "$@"; do
   printf '\n== %s\n' "$suite"
   start=$SECONDS
   outcome=passed
+  case $suite${FLEET_TEST_KUBECONFIG:+-existing} in
+  testacc) share '' ;;
+  testacc-kubernetes)
+    unshare
+    share "$KUBERNETES"
+    ;;
+  esac
   if ! "${MAKE:-make}" --no-print-directory "$suite" 2>&1 | tee "$logs/$suite.log"; then
     outcome=FAILED
     status=1
   fi
   summary+=("$(printf '%-18s %-7s %4d s' "$suite" "$outcome" $((SECONDS - start)))")
 done
+
+unshare
 
 printf '\n== suites\n'
 printf '%s\n' "${summary[@]}"
