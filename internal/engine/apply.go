@@ -155,6 +155,9 @@ type work struct {
 	// unchanged are wanted deployments that are not written, by cluster.
 	unchanged map[string]target.Deployment
 	progress  progress
+	// restores reports that another client had changed the Bundle. The written Bundle can then have
+	// the digest that its BundleDeployments already have.
+	restores bool
 }
 
 func (r *run) works() map[string]*work {
@@ -291,7 +294,10 @@ func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest s
 	return w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
 		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
-		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
+		change: func(before *stored) (content, error) {
+			w.restores = w.restores || before != nil && !before.isUnchanged()
+			return w.contentOf(prepared, before)
+		},
 	})
 }
 

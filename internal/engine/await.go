@@ -30,10 +30,9 @@ const (
 type progress struct {
 	mu   sync.Mutex
 	last time.Time
-	// checked is when the Bundle itself was last read. message is the reason why Fleet's controller
-	// cannot process it.
+	// checked is when the Bundle itself was last read.
 	checked time.Time
-	message string
+	bundle  bundleProgress
 }
 
 func (p *progress) made() {
@@ -48,15 +47,15 @@ func (p *progress) since() time.Time {
 	return p.last
 }
 
-// bundleMessage reads the Bundle once for all goroutines that wait for its deployments, and again
-// after recheck.
-func (p *progress) bundleMessage(read func() string) string {
+// ofBundle reads the Bundle once for all goroutines that wait for its deployments, and again after
+// recheck.
+func (p *progress) ofBundle(read func() bundleProgress) bundleProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.checked) >= recheck {
-		p.checked, p.message = time.Now(), read()
+		p.checked, p.bundle = time.Now(), read()
 	}
-	return p.message
+	return p.bundle
 }
 
 // StateError reports a deployment that is not in the wanted state.
@@ -104,12 +103,15 @@ type waiter struct {
 	id         deploymentID
 	began      time.Time
 
-	last     sighting
-	version  string
-	handed   time.Time // when the agent was given the deployment
-	failing  time.Time // since when it reports failure
-	failure  string
-	starving starving
+	last    sighting
+	version string
+	// isObserved reports that Fleet's controller has processed the newest Bundle. It is used for a
+	// Bundle that is restored.
+	isObserved bool
+	handed     time.Time // when the agent was given the deployment
+	failing    time.Time // since when it reports failure
+	failure    string
+	starving   starving
 }
 
 // wait returns nil when the deployment is carried out.
@@ -147,11 +149,14 @@ func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	if isNew && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
 		w.handed = time.Now()
 	}
-	if !isNew && time.Since(w.began) > recheck {
-		w.last.bundleMessage = w.work.progress.bundleMessage(func() string {
-			return w.work.run.engine.bundleMessage(ctx, w.work.run.store.client, w.work.name)
+	isRestored := w.work.restores && !w.isObserved
+	if isRestored || !isNew && time.Since(w.began) > recheck {
+		of := w.work.progress.ofBundle(func() bundleProgress {
+			return w.work.run.engine.bundleProgress(ctx, w.work.run.store.client, w.work.name)
 		})
+		w.last.bundleMessage, w.isObserved = of.message, of.isObserved
 	}
+	w.last.isUnobserved = w.work.restores && !w.isObserved
 }
 
 // judge reports whether the wait is over, and returns an error if the deployment has failed.

@@ -130,6 +130,9 @@ type sighting struct {
 	// digest is labelDigest of its Bundle.
 	digest string
 	agent  agent
+	// isUnobserved reports that Fleet's controller has not processed the Bundle, although digest is
+	// the same as before: another client had changed the Bundle, and it was restored.
+	isUnobserved bool
 	// bundleMessage is the reason why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
 	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
@@ -189,7 +192,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")
 	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
 	switch {
-	case bd.Metadata.Labels[labelDigest] != s.digest:
+	case bd.Metadata.Labels[labelDigest] != s.digest, s.isUnobserved:
 		return status.WaitApplied, "Fleet's controller has not processed the last change of the Bundle yet"
 	case s.lacksValues():
 		return status.WaitApplied, "Fleet waits for the Secret with the values of its BundleDeployment"

@@ -74,8 +74,8 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		}
 		s := sighting{deployment: seen.deployments[deploymentID{of.Name, key.Cluster}], digest: of.Labels[labelDigest], agent: seen.clusters[key.Cluster].agent}
 		if s.deployment == nil || s.deployment.Metadata.Labels[labelDigest] != s.digest {
-			if _, asked := messages[of.Name]; !asked {
-				messages[of.Name] = e.bundleMessage(ctx, c, of.Name)
+			if _, isRead := messages[of.Name]; !isRead {
+				messages[of.Name] = e.bundleProgress(ctx, c, of.Name).message
 			}
 			s.bundleMessage = messages[of.Name]
 		}
@@ -157,12 +157,22 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 // the Bundle.
 var summary = regexp.MustCompile(`^(OutOfSync|NotReady|WaitApplied|ErrApplied|Pending|Modified)\(\d+\) \[Cluster `)
 
-// bundleMessage returns the reason why Fleet's controller could not process the newest generation
-// of a Bundle. It returns "" if the controller could, or if the reason is not known.
-func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) string {
+// bundleProgress is how far Fleet's controller is with a Bundle.
+type bundleProgress struct {
+	// isObserved reports that the controller has processed the newest generation. It writes this
+	// after the BundleDeployments
+	// (Fleet: internal/cmd/controller/reconciler/bundle_controller.go, Reconcile).
+	isObserved bool
+	// message is the reason why the controller could not process the newest generation, "" if it
+	// could, or if the reason is not known.
+	message string
+}
+
+// bundleProgress reads a Bundle. The result is empty if that fails.
+func (e *Engine) bundleProgress(ctx context.Context, c *client, name string) bundleProgress {
 	object, found, err := c.get(ctx, bundlesPath(e.settings.Namespace)+"/"+name)
 	if err != nil || !found {
-		return ""
+		return bundleProgress{}
 	}
 	var of struct {
 		Metadata metadata `json:"metadata"`
@@ -171,12 +181,15 @@ func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) stri
 			Conditions         []condition `json:"conditions"`
 		} `json:"status"`
 	}
-	if fromJSON(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
-		return ""
+	if fromJSON(object, &of) != nil {
+		return bundleProgress{}
+	}
+	if of.Status.ObservedGeneration == of.Metadata.Generation {
+		return bundleProgress{isObserved: true}
 	}
 	text, _ := failureOf(of.Status.Conditions, "Ready")
 	if summary.MatchString(text) {
-		return ""
+		return bundleProgress{}
 	}
-	return text
+	return bundleProgress{message: text}
 }
