@@ -112,6 +112,7 @@ func (c charts) Render(_ context.Context, d target.Deployment) (release.Renderin
 func (c charts) DependsOnCluster(d target.Deployment) (bool, error) {
 	return c.dependent[d.Bundle.Name], nil
 }
+
 func (c charts) BringsKinds(d target.Deployment) (bool, error) { return c.brings[d.Bundle.Name], nil }
 
 // reach has every cluster except the one in gone. The connection of the cluster in broken has an
