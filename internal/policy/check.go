@@ -86,7 +86,7 @@ const (
 type Set struct{ policies []compiled }
 
 // New compiles policies for the clusters of the configuration. They are checked in the order of
-// their names. The error joins *InvalidError values.
+// their names. The error joins *InvalidError values, or reports that there are too many policies.
 func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*Set, error) {
 	if len(policies) > maxPolicies {
 		return nil, fmt.Errorf("more than %d policies", maxPolicies)
