@@ -13,20 +13,21 @@ mkdir -p "$logs"
 # share runs clusters of a version of Kubernetes, the newest if it is empty. Without them each test
 # binary runs its own. They end with this script, because that closes their standard input.
 share() {
-  coproc CLUSTERS {
-    FLEET_TEST_KUBERNETES=$1 exec go run ./internal/testenv/cmd/testenv up --dir "$logs/clusters"
-  }
-  clusters=$CLUSTERS_PID clusters_in=${CLUSTERS[1]}
-  if read -r line <&"${CLUSTERS[0]}"; then
+  mkfifo "$logs/in" "$logs/out"
+  FLEET_TEST_KUBERNETES=$1 go run ./internal/testenv/cmd/testenv up --dir "$logs/clusters" <"$logs/in" >"$logs/out" &
+  clusters=$!
+  exec 3>"$logs/in"
+  if read -r line <"$logs/out"; then
     echo "testenv: $line"
     export FLEET_TEST_SHARED=$PWD/$logs/clusters/kubeconfig
   fi
+  rm "$logs/in" "$logs/out"
 }
 
 unshare() {
   unset FLEET_TEST_SHARED
   if [ -n "${clusters:-}" ]; then
-    exec {clusters_in}>&-
+    exec 3>&-
     wait "$clusters"
     clusters=
   fi
