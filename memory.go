@@ -18,12 +18,12 @@ const (
 	least = 192 << 20
 	// slack is the garbage that may accumulate even with a small heap, in bytes. Plans and applies
 	// of a few clusters use some 10 MB, and a collection after each 10 MB took a sixth of their
-	// time. The garbage may be as large as the heap and slack together, up to plenty. If half of
-	// the heap is more than plenty, the garbage may be as large as that. This applies from a memory
-	// limit of ample on.
-	slack  = 16 << 20
-	plenty = 64 << 20
-	ample  = 512 << 20
+	// time. The garbage may be as large as the heap and slack together, up to plenty, or as large
+	// as garbageShare of a large heap. This applies from a memory limit of ample on.
+	slack        = 16 << 20
+	plenty       = 64 << 20
+	garbageShare = 0.4
+	ample        = 512 << 20
 	// smallest is the smallest heap in use for which the percentage is computed, in bytes.
 	smallest = 4 << 20
 	// gcCheck is how often the percentage is adjusted to the heap.
@@ -65,6 +65,6 @@ func adjusted(current int) int {
 // gcPercent returns the percentage of garbage for a heap with this number of bytes in use.
 func gcPercent(live float64) int {
 	live = max(live, smallest)
-	garbage := max(live/2, min(live+slack, plenty))
+	garbage := max(garbageShare*live, min(live+slack, plenty))
 	return int(100 * garbage / live)
 }
