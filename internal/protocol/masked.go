@@ -14,21 +14,27 @@ import (
 // Masked returns a server with the responses of the given one. It masks every diagnostic and every
 // error before Terraform or a log receives it.
 func Masked(of tfprotov6.ProviderServer, masker *diff.Masker) tfprotov6.ProviderServer {
-	return server{ProviderServer: of, masker: masker}
+	by := sealer{of: of, masker: masker}
+	return server{sealer: by, resources: resources{by}}
 }
 
 // server masks diagnostics. It implements no optional interface of terraform-plugin-go, such as
 // that for list resources. To support such an interface, its methods must be added here first.
 type server struct {
-	tfprotov6.ProviderServer
+	sealer
+	resources
+}
 
+// sealer masks what the methods of a server return.
+type sealer struct {
+	of     tfprotov6.ProviderServer
 	masker *diff.Masker
 }
 
 // sealed calls a method and masks its diagnostics and its error. A failed fetch is not repeated
 // within one call, only in the next one.
 func sealed[Q, R any](
-	ctx context.Context, s server, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
+	ctx context.Context, s sealer, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
 ) (*R, error) {
 	response, err := call(fetch.RememberFailures(ctx), request)
 	if response == nil {
@@ -50,7 +56,7 @@ const (
 )
 
 // seal masks a diagnostic and then shortens an error: half a secret would not be recognized.
-func (s server) seal(diagnostic *tfprotov6.Diagnostic) {
+func (s sealer) seal(diagnostic *tfprotov6.Diagnostic) {
 	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
 		diagnostic.Summary = diff.WithoutMiddle(diagnostic.Summary, maxSummary)
@@ -58,7 +64,7 @@ func (s server) seal(diagnostic *tfprotov6.Diagnostic) {
 	}
 }
 
-func (s server) maskError(err error) error {
+func (s sealer) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -66,93 +72,62 @@ func (s server) maskError(err error) error {
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetProviderSchema(ctx context.Context, request *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetResourceIdentitySchemas(ctx context.Context, request *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateProviderConfig(ctx context.Context, request *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ConfigureProvider(ctx context.Context, request *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
-func (s server) ValidateResourceConfig(ctx context.Context, request *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ValidateResourceConfig, request, func(r *tfprotov6.ValidateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) UpgradeResourceState(ctx context.Context, request *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.UpgradeResourceState, request, func(r *tfprotov6.UpgradeResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) ReadResource(ctx context.Context, request *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ReadResource, request, func(r *tfprotov6.ReadResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) PlanResourceChange(ctx context.Context, request *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.PlanResourceChange, request, func(r *tfprotov6.PlanResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) ApplyResourceChange(ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ApplyResourceChange, request, func(r *tfprotov6.ApplyResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) ImportResourceState(ctx context.Context, request *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ImportResourceState, request, func(r *tfprotov6.ImportResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) MoveResourceState(ctx context.Context, request *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.MoveResourceState, request, func(r *tfprotov6.MoveResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) UpgradeResourceIdentity(ctx context.Context, request *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.UpgradeResourceIdentity, request, func(r *tfprotov6.UpgradeResourceIdentityResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
-}
-
-func (s server) GenerateResourceConfig(ctx context.Context, request *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.GenerateResourceConfig, request, func(r *tfprotov6.GenerateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+func (s server) StopProvider(ctx context.Context, request *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	response, err := s.of.StopProvider(ctx, request)
+	return response, s.maskError(err)
 }
 
 func (s server) ValidateDataResourceConfig(ctx context.Context, request *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ReadDataSource(ctx context.Context, request *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetFunctions(ctx context.Context, request *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateEphemeralResourceConfig(ctx context.Context, request *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
+	return sealed(ctx, s.sealer, s.of.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
 		return r.Diagnostics
 	})
 }
 
 func (s server) OpenEphemeralResource(ctx context.Context, request *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) RenewEphemeralResource(ctx context.Context, request *tfprotov6.RenewEphemeralResourceRequest) (*tfprotov6.RenewEphemeralResourceResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.CloseEphemeralResourceRequest) (*tfprotov6.CloseEphemeralResourceResponse, error) {
-	return sealed(ctx, s, s.ProviderServer.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return sealed(ctx, s.sealer, s.of.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
-	response, err := s.ProviderServer.CallFunction(ctx, request)
+	response, err := s.of.CallFunction(ctx, request)
 	if response != nil && response.Error != nil {
 		response.Error.Text = diff.WithoutMiddle(s.masker.Shown(response.Error.Text), maxError)
 	}
