@@ -155,8 +155,9 @@ type work struct {
 	// unchanged are wanted deployments that are not written, by cluster.
 	unchanged map[string]target.Deployment
 	progress  progress
-	// restores reports that another client had changed the Bundle. The written Bundle can then have
-	// the digest that its BundleDeployments already have.
+	// restores reports that another client had changed the Bundle, or that Fleet's controller had not
+	// processed it. The written Bundle can then have the digest that its BundleDeployments already
+	// have.
 	restores bool
 }
 
@@ -291,14 +292,20 @@ func (e *MissingClusterError) Error() string {
 
 // put writes the Bundle. contentOf decides about the entries of other clusters.
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
-	return w.run.store.apply(ctx, edit{
+	var (
+		replaced   *stored
+		isObserved bool // The write removes the status from replaced.
+	)
+	digest, err = w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
 		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
 		change: func(before *stored) (content, error) {
-			w.restores = w.restores || before != nil && !before.isUnchanged()
+			replaced, isObserved = before, before != nil && before.isObserved()
 			return w.contentOf(prepared, before)
 		},
 	})
+	w.restores = replaced != nil && (!replaced.isUnchanged() || replaced.Labels[labelDigest] == digest && !isObserved)
+	return digest, err
 }
 
 // contentOf returns the new content of the Bundle, given its content before.

@@ -103,15 +103,13 @@ type waiter struct {
 	id         deploymentID
 	began      time.Time
 
-	last    sighting
-	version string
-	// isObserved reports that Fleet's controller has processed the newest Bundle. It is used for a
-	// Bundle that is restored.
-	isObserved bool
-	handed     time.Time // when the agent was given the deployment
-	failing    time.Time // since when it reports failure
-	failure    string
-	starving   starving
+	last     sighting
+	version  string
+	handed   time.Time // when the agent was given the deployment
+	observed time.Time // when Fleet's controller had processed a Bundle that was restored
+	failing  time.Time // since when it reports failure
+	failure  string
+	starving starving
 }
 
 // wait returns nil when the deployment is carried out.
@@ -142,21 +140,24 @@ func (w *waiter) wait(ctx context.Context) error {
 func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	w.last = sighting{deployment: bd, digest: w.digest, valuesHash: w.valuesHash, agent: w.work.run.view.clusters[w.of.Cluster].agent}
 	isNew := bd != nil && bd.Metadata.Labels[labelDigest] == w.digest
+	// bd can be older than the observation, because the watch that it comes from can be behind.
+	w.last.isUnobserved = w.work.restores && (w.observed.IsZero() || time.Since(w.observed) < recheck)
 	if bd != nil && bd.Metadata.ResourceVersion != w.version {
 		w.version = bd.Metadata.ResourceVersion
 		w.work.progress.made()
 	}
-	if isNew && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
+	if isNew && !w.last.isUnobserved && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
 		w.handed = time.Now()
 	}
-	isRestored := w.work.restores && !w.isObserved
-	if isRestored || !isNew && time.Since(w.began) > recheck {
+	if w.work.restores && w.observed.IsZero() || !isNew && time.Since(w.began) > recheck {
 		of := w.work.progress.ofBundle(func() bundleProgress {
 			return w.work.run.engine.bundleProgress(ctx, w.work.run.store.client, w.work.name)
 		})
-		w.last.bundleMessage, w.isObserved = of.message, of.isObserved
+		w.last.bundleMessage = of.message
+		if of.isObserved && w.observed.IsZero() {
+			w.observed = time.Now()
+		}
 	}
-	w.last.isUnobserved = w.work.restores && !w.isObserved
 }
 
 // judge reports whether the wait is over, and returns an error if the deployment has failed.
@@ -169,6 +170,8 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 	switch {
 	case isApplied:
 		return true, nil
+	case w.last.isUnobserved && state == status.WaitApplied:
+		return false, nil
 	case w.last.agent.offline && state == status.WaitApplied:
 		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
 	case state == status.ErrApplied && time.Since(w.failing) >= settle:

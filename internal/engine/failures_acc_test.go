@@ -187,6 +187,26 @@ func TestAccChangedByHand(t *testing.T) {
 			t.Errorf("size is %q, want 1", got)
 		}
 	})
+	t.Run("paused", func(t *testing.T) {
+		if _, err := bundles.Patch(t.Context(), d.bundleName("chart"), types.MergePatchType, []byte(`{"spec": {"paused": true}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		isPaused := func(ctx context.Context) (bool, error) {
+			bd, err := fleetObjects(t, fleet, "bundledeployments", namespaceOf(t, fleet, "c1")).Get(ctx, d.bundleName("chart"), metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			paused, _, err := unstructured.NestedBool(bd.Object, "spec", "paused")
+			return paused, err
+		}
+		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, isPaused); err != nil {
+			t.Fatal(err)
+		}
+		noFailures(t, d.apply(t, wanted).Failures)
+		if got := d.records[deploy.Key{Cluster: "c1", Bundle: "chart"}]; got.State != status.Ready {
+			t.Errorf("state after the apply: %v", d.states())
+		}
+	})
 	t.Run("deleted", func(t *testing.T) {
 		if err := bundles.Delete(t.Context(), d.bundleName("chart"), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)

@@ -174,6 +174,11 @@ func (e *Engine) bundleProgress(ctx context.Context, c *client, name string) bun
 	if err != nil || !found {
 		return bundleProgress{}
 	}
+	return progressOf(object)
+}
+
+// progressOf reads the status of a Bundle.
+func progressOf(bundle map[string]any) bundleProgress {
 	var of struct {
 		Metadata metadata `json:"metadata"`
 		Status   struct {
@@ -181,7 +186,7 @@ func (e *Engine) bundleProgress(ctx context.Context, c *client, name string) bun
 			Conditions         []condition `json:"conditions"`
 		} `json:"status"`
 	}
-	if fromJSON(object, &of) != nil {
+	if fromJSON(bundle, &of) != nil {
 		return bundleProgress{}
 	}
 	if of.Status.ObservedGeneration == of.Metadata.Generation {

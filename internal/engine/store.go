@@ -30,6 +30,9 @@ type stored struct {
 	content content
 }
 
+// isObserved reports whether Fleet's controller had processed the Bundle when it was read.
+func (s *stored) isObserved() bool { return progressOf(s.raw).isObserved }
+
 // StrippedError reports a management cluster that did not store all of a Bundle.
 type StrippedError struct{ Bundle string }
 

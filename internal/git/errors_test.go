@@ -186,7 +186,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 }
 
 // A slow server that keeps sending causes no timeout, however long the fetch takes. A busy machine
-// can be silent for longer than a short timeout, so that longer ones are tried after it.
+// can be silent for longer than a short timeout, so longer ones are tried next.
 func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})

@@ -34,7 +34,7 @@ func TestIsDeleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := isDeleted(test.kind, test.answer); got != test.want {
-				t.Errorf("gone = %t, want %t", got, test.want)
+				t.Errorf("deleted = %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -91,8 +91,8 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// Every call whose response has a text is masked. Methods that the compiler promotes from an
-// embedded server are not masked.
+// Every call has a method of its own. A method that the compiler promoted from an embedded server
+// would not mask.
 func TestServerMasksEveryCall(t *testing.T) {
 	t.Parallel()
 	for _, made := range []reflect.Type{reflect.TypeFor[server](), reflect.TypeFor[resources]()} {

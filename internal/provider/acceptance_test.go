@@ -322,7 +322,7 @@ func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	return s
 }
 
-// cleanUp removes a namespace of the test from cluster i. Local clusters end with the process.
+// cleanUp removes a namespace of the test from cluster i. Local clusters end with the test run.
 // There, removing a namespace takes about as long as a plan, because all kinds of objects are
 // listed. So cleanUp then only removes what slows other tests down: the releases, which every
 // refresh lists, and Pods.

@@ -71,12 +71,12 @@ func (v ObjectVersions) Pin(deployments []target.Deployment) {
 	}
 }
 
-// References returns the objects that a refresh reads again, by cluster. isQueried reports whether a
+// References returns the objects that a refresh reads again, by cluster. isConnectable reports whether a
 // cluster can be queried.
-func (v ObjectVersions) References(isQueried func(cluster string) bool) map[string][]target.Reference {
+func (v ObjectVersions) References(isConnectable func(cluster string) bool) map[string][]target.Reference {
 	references := map[string][]target.Reference{}
 	for cluster, versions := range v {
-		if isQueried(cluster) {
+		if isConnectable(cluster) {
 			references[cluster] = slices.Collect(maps.Keys(versions))
 		}
 	}

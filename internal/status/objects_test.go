@@ -83,7 +83,7 @@ func TestCounts(t *testing.T) {
 	tests := map[string]struct{ got, want status.Counts }{
 		"sum":              {counts.Plus(status.Counts{Ready: 1, Missing: 1}), status.Counts{Ready: 2, NotReady: 2, Modified: 3, Missing: 5, NotOwned: 5, Unknown: 6}},
 		"unseen":           {counts.Unseen(), status.Counts{Unknown: 21}},
-		"without looking":  {counts.WithoutReading(3), status.Counts{Ready: 18, NotReady: 3}},
+		"without reading":  {counts.WithoutReading(3), status.Counts{Ready: 18, NotReady: 3}},
 		"more than all":    {status.Counts{Ready: 1}.WithoutReading(3), status.Counts{NotReady: 1}},
 		"nothing to count": {status.Counts{}.Unseen(), status.Counts{}},
 	}

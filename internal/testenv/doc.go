@@ -64,8 +64,9 @@
 // Tests that need clusters run only when TF_ACC is set, like all acceptance tests of a provider,
 // and skip with a reason otherwise. [Shared] returns clusters that a test binary starts once, at
 // the first call. [New] starts clusters for one test alone, which may stop and move them. Test
-// binaries that run one after the other can share clusters: if FLEET_TEST_SHARED is the path of the
-// kubeconfig of an environment, [Shared] returns the clusters of that environment.
+// binaries can share clusters: if FLEET_TEST_SHARED is the path of the kubeconfig of an environment,
+// [Shared] returns the clusters of that environment. Some tests have fixed names, so each package
+// runs once in such an environment.
 // [SharedFleet] and [NewFleet] do the same with Fleet:
 //
 //	func TestDeploy(t *testing.T) {

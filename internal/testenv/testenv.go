@@ -34,7 +34,7 @@ type Options struct {
 type Env struct {
 	clusters   []*Cluster
 	kubeconfig string // path
-	external   bool
+	external   bool   // for clusters of FLEET_TEST_KUBECONFIG
 	// local is nil for clusters that this process has not started.
 	local *localEnv
 }
@@ -223,7 +223,7 @@ func (e *Env) Contexts() []string {
 // Cluster returns a cluster by its place in Contexts, from 0.
 func (e *Env) Cluster(i int) *Cluster { return e.clusters[i] }
 
-// External reports whether the clusters existed before and outlive the environment.
+// External reports whether the clusters are those of FLEET_TEST_KUBECONFIG.
 func (e *Env) External() bool { return e.external }
 
 // Stop ends every process of the environment and removes its folder. A second call does nothing,

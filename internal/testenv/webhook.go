@@ -48,7 +48,7 @@ func (c *Cluster) RefuseAll(tb testing.TB, namespace, resource string, operation
 			tb.Error(err)
 		}
 	})
-	isQueried := func(ctx context.Context) (bool, error) {
+	isCalled := func(ctx context.Context) (bool, error) {
 		meta, dry := metav1.ObjectMeta{GenerateName: "probe-"}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 		var err error
 		if resource == "secrets" {
@@ -59,7 +59,7 @@ func (c *Cluster) RefuseAll(tb testing.TB, namespace, resource string, operation
 		return err != nil && strings.Contains(err.Error(), echoName), nil
 	}
 	const pause, patience = 20 * time.Millisecond, 30 * time.Second
-	if err := wait.PollUntilContextTimeout(tb.Context(), pause, patience, true, isQueried); err != nil {
+	if err := wait.PollUntilContextTimeout(tb.Context(), pause, patience, true, isCalled); err != nil {
 		tb.Fatalf("waiting until the API server asks the webhook: %v", err)
 	}
 }

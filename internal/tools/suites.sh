@@ -5,6 +5,7 @@
 # testacc-kubernetes.
 set -uo pipefail
 trap 'exit 130' INT TERM
+trap unshare EXIT
 
 logs=.build/suites
 rm -rf "$logs"
@@ -40,13 +41,13 @@ for suite in "$@"; do
   start=$SECONDS
   outcome=passed
   case $suite${FLEET_TEST_KUBECONFIG:+-existing} in
-  testacc) share '' ;;
+  testacc) share "${FLEET_TEST_KUBERNETES:-}" ;;
   testacc-kubernetes)
     unshare
     share "$KUBERNETES"
     ;;
   esac
-  if ! "${MAKE:-make}" --no-print-directory "$suite" 2>&1 | tee "$logs/$suite.log"; then
+  if ! "${MAKE:-make}" --no-print-directory "$suite" 2>&1 3>&- | tee "$logs/$suite.log" 3>&-; then
     outcome=FAILED
     status=1
   fi

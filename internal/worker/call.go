@@ -45,8 +45,8 @@ func (c call) id() callID {
 var (
 	// errNotBegun reports that a worker ended before it began the call.
 	errNotBegun = errors.New("the worker ended before the call began")
-	// errLateResponse reports that the time of the call was over before the parent could send an
-	// answer.
+	// errLateResponse reports that the time of the call was over before the parent could send a
+	// response.
 	errLateResponse = errors.New("the response to a request of the worker was too late")
 )
 

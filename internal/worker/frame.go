@@ -14,8 +14,8 @@ type frameKind byte
 
 const (
 	frameCall     frameKind = iota + 1 // to the worker: a method and its request
-	frameResponse                      // to the worker: the answer to a question
-	frameRefusal                       // to the worker: why a question gets no answer
+	frameResponse                      // to the worker: the response to a request of the worker
+	frameRefusal                       // to the worker: why a request of the worker gets no response
 	frameReady                         // to the parent: the worker has its limits
 	frameBegun                         // to the parent: the call was read, its handler runs
 	frameQuestion

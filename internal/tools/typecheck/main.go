@@ -35,7 +35,7 @@ func check(dir, system string) (int, error) {
 	config := &packages.Config{
 		Mode:  packages.LoadAllSyntax,
 		Dir:   dir,
-		Env:   append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),
+		Env:   append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0", "GOWORK=off"),
 		Tests: system != "windows",
 	}
 	all, err := packages.Load(config, "./...")
