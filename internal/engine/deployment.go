@@ -180,13 +180,13 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
-	isRemoved := bd == nil || bd.Metadata.DeletionTimestamp != ""
+	isMissing := bd == nil || bd.Metadata.DeletionTimestamp != ""
 	switch {
-	case s.agent.offline && (isRemoved || bd.Metadata.Labels[labelDigest] != s.digest):
+	case s.agent.offline && (isMissing || bd.Metadata.Labels[labelDigest] != s.digest):
 		// The progress of Fleet's controller makes no difference, so a refresh soon after an apply
 		// finds the same state.
 		return status.WaitApplied, notApplied + s.agent.text()
-	case isRemoved:
+	case isMissing:
 		return status.Pending, "Fleet has not created its BundleDeployment yet"
 	}
 	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")

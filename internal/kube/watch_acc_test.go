@@ -152,7 +152,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 		"swallowed":             {rule: always(faulttest.Fault{Before: faulttest.Hold}), watches: 1, looks: 5},
 		"cut off in between":    {between: breakOff},
 		"away in between":       {between: goAway},
-		"removed and made anew": {watches: 1, between: l.recreate},
+		"removed and recreated": {watches: 1, between: l.recreate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -89,7 +89,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 			for i, records := range before {
 				after := s.releases(t, i)
 				if !slices.Equal(slices.Sorted(maps.Keys(records)), slices.Sorted(maps.Keys(after))) || records["one"].uid != after["one"].uid {
-					t.Errorf("the release on cluster %d was lost or made anew: %v, then %v", i, records, after)
+					t.Errorf("the release on cluster %d was lost or recreated: %v, then %v", i, records, after)
 				}
 			}
 			w.expectEmptyPlan(t)

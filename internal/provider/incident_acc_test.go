@@ -82,7 +82,7 @@ func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 		t.Errorf("the values are not in the restored record:\n%s", s.unpacked(t, 1))
 	}
 	if diff := cmp.Diff(before, s.uids(t)); diff != "" {
-		t.Errorf("objects were made anew (-before +after):\n%s", diff)
+		t.Errorf("objects were recreated (-before +after):\n%s", diff)
 	}
 	w.expectEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve")
@@ -193,7 +193,7 @@ func TestAccIncidentTakeOwnershipAfterKeepResourcesMissesNothing(t *testing.T) {
 	second.apply(t)
 	second.expectEmptyPlan(t)
 	if diff := cmp.Diff(before, custom()); diff != "" {
-		t.Errorf("objects were made anew (-before +after):\n%s", diff)
+		t.Errorf("objects were recreated (-before +after):\n%s", diff)
 	}
 	second.run(t, "apply", "-refresh-only", "-auto-approve")
 	second.expectEmptyPlan(t)

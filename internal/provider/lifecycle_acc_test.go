@@ -33,7 +33,7 @@ func TestAccReleaseMoves(t *testing.T) {
 		t.Fatalf("the object that both releases hold is gone: %v", err)
 	}
 	if before.UID != after.UID {
-		t.Error("the object that both releases hold was made anew")
+		t.Error("the object that both releases hold was recreated")
 	}
 	w.expectEmptyPlan(t)
 

@@ -236,7 +236,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 				t.Error("the new record still has what Fleet's agent finds its releases by")
 			}
 			if diff := cmp.Diff(pods, s.pods(t, 0)); diff != "" {
-				t.Errorf("pods were made anew (-before +after):\n%s", diff)
+				t.Errorf("pods were recreated (-before +after):\n%s", diff)
 			}
 			changed, err := client.CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "web", metav1.GetOptions{})
 			if err != nil {
