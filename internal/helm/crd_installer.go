@@ -1,14 +1,12 @@
 package helm
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 	"time"
 
-	"helm.sh/helm/v3/pkg/postrender"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,8 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// crdInstaller is a post-renderer that creates custom resource definitions before the
-// resources of their kinds. Helm needs all kinds of a manifest before it creates the first
+// crdInstaller creates custom resource definitions before the resources of their kinds. Helm needs all kinds of a manifest before it creates the first
 // object. So a manifest could not contain both a definition and a resource of its kind. The
 // definitions that are created here name the release as owner, and Helm adopts them.
 type crdInstaller struct {
@@ -31,28 +28,18 @@ type crdInstaller struct {
 	op           *operation
 	d            target.Deployment
 	timeout      time.Duration
-	next         postrender.PostRenderer
 }
 
-func (r crdInstaller) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	if r.next != nil {
-		var err error
-		if rendered, err = r.next.Run(rendered); err != nil {
-			return nil, err
-		}
+// install creates the definitions among objects whose kinds other objects need now.
+func (r crdInstaller) install(objects []*unstructured.Unstructured) error {
+	if !slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == manifest.CRDKind }) {
+		return nil
 	}
-	if !bytes.Contains(rendered.Bytes(), []byte(manifest.CRDKind)) {
-		return rendered, nil
-	}
-	objects, err := manifest.Parse(rendered.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
-	}
-	needed, err := r.neededNow(manifest.Flatten(objects))
+	needed, err := r.neededNow(objects)
 	if err != nil || len(needed) == 0 {
-		return rendered, err
+		return err
 	}
-	return rendered, r.install(needed)
+	return r.create(needed)
 }
 
 // neededNow returns the definitions whose kinds are used by other objects and are missing on
@@ -97,21 +84,17 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}
 }
 
-// install makes definitions and returns when their kinds are served.
-func (r crdInstaller) install(definitions []*unstructured.Unstructured) error {
+// create creates definitions and returns when their kinds are served.
+func (r crdInstaller) create(definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		addTo(definition.GetAnnotations, definition.SetAnnotations, map[string]string{
 			wellknown.ReleaseName: r.d.Release, wellknown.ReleaseNamespace: r.d.Namespace,
 		})
 		addTo(definition.GetLabels, definition.SetLabels, map[string]string{wellknown.ManagedBy: wellknown.ManagedByHelm})
 	}
-	stream, err := manifest.Join(definitions)
+	built, err := r.op.buildObjects(definitions)
 	if err != nil {
 		return err
-	}
-	built, err := r.op.client.Build(strings.NewReader(stream), false)
-	if err != nil {
-		return fmt.Errorf("reading custom resource definitions: %w", err)
 	}
 	if _, err := r.op.client.Create(built); err != nil {
 		return fmt.Errorf("creating custom resource definitions: %w", err)

@@ -1,9 +1,6 @@
 package helm
 
 import (
-	"fmt"
-
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -20,20 +17,6 @@ func refuseBuiltRecords(objects []*resource.Info) error {
 			continue
 		}
 		if err := manifest.RefuseRecord(kind.GroupKind(), object, info.Namespace); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// refuseRecordHooks returns an error if a hook of a release contains a release record.
-func refuseRecordHooks(hooks []*helmrelease.Hook, namespace string) error {
-	for _, hook := range hooks {
-		objects, err := manifest.Parse([]byte(hook.Manifest))
-		if err != nil {
-			return fmt.Errorf("reading the hook %s: %w", hook.Path, err)
-		}
-		if err := manifest.RefuseRecords(objects, namespace); err != nil {
 			return err
 		}
 	}

@@ -19,8 +19,10 @@ func TestHookTakesItsPlaceAgain(t *testing.T) {
 	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}
 	hook.SetAnnotations(map[string]string{helmrelease.HookAnnotation: helmrelease.HookPostInstall.String()})
 	full := errors.New("not continued")
-	client := &kubeClient{resume: func() error { return full }, pending: func(release.Unready, int) {}}
-	if _, err := client.Create(kube.ResourceList{&resource.Info{Object: hook}}); !errors.Is(err, full) {
+	client := &kubeClient{resume: func() error { return full }, pending: func(release.Unready, int) {}, hooks: newHookObjects()}
+	info := &resource.Info{Object: hook}
+	client.hooks.built[info] = true
+	if _, err := client.Create(kube.ResourceList{info}); !errors.Is(err, full) {
 		t.Errorf("error = %v, want %v", err, full)
 	}
 }

@@ -36,10 +36,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
-	install.PostRenderer = secretCollector{masker: op.masker, next: promiseKeeper{d: d, promised: w.Planned, next: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}}
-	for _, file := range loaded.CRDObjects() { // They can be of any kind.
-		collectSecretsOfManifest(op.masker, string(file.File.Data))
-	}
+	install.PostRenderer = x.manifestWriter(ctx, op, d, w)
 	if len(loaded.CRDObjects()) > 0 {
 		defer x.capabilities.forget()
 	}

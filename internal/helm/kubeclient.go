@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,7 +20,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // kubeClient is Helm's own client with its waiting replaced. Helm's waiting supports built-in
@@ -31,15 +31,18 @@ type kubeClient struct {
 	objects  Objects
 	requests *requestErrors
 	ahead    *responseCache
+	// checked are the documents from which objects may be built.
+	checked checkedDocuments
 	// release is the release that is written, as release.Key. within is the only namespace in
 	// which objects may be deleted, "" for any.
 	release, within string
 	// spare are objects, by Object.Key, that another release takes over. They are not deleted
 	// although this release no longer has them.
 	spare map[string]string
-	// uids are the UIDs of the objects to delete. Other objects of the same names are not
-	// deleted.
-	uids map[objectID]types.UID
+	// uids are the UIDs of the objects to delete, read together with their owners. Other objects
+	// are not deleted, except those that this operation has created.
+	uids  map[objectID]types.UID
+	hooks hookObjects
 	// exchanged are objects that were replaced by others of the same names.
 	exchanged kube.ResourceList
 	// ignore are conditions that do not count for the readiness of objects.
@@ -74,8 +77,12 @@ type kubeClient struct {
 // have ended. Helm's own Create returns at the first error while other requests continue.
 func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	result := &kube.Result{}
-	if len(objects) > 0 && isHook(objects[0]) { // The work after a wait can be as much as the work before it.
+	isHook := len(objects) > 0 && k.hooks.built[objects[0]]
+	if isHook { // The work after a wait can be as much as the work before it.
 		if err := k.resume(); err != nil {
+			return result, err
+		}
+		if err := k.own(objects); err != nil {
 			return result, err
 		}
 	}
@@ -98,7 +105,7 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		}
 	}
 	k.note(result.Created)
-	if len(objects) > 0 && k.targets[objects[0]] && !isHook(objects[0]) {
+	if len(objects) > 0 && k.targets[objects[0]] {
 		k.written = objects
 	}
 	return result, nil
@@ -178,8 +185,8 @@ func joined(errs []error) error {
 	return diff.WithText(errors.Join(errs...), strings.Join(texts, " && "))
 }
 
-// DeleteWithPropagationPolicy deletes objects, those of a batch in parallel. It does not wait
-// for objects that an API server reports as deleted or as not found.
+// DeleteWithPropagationPolicy deletes objects, those of a batch in parallel. It deletes exactly the
+// objects that were read before or created by this operation. It does not wait for objects that an API server reports as deleted or as not found.
 func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	var (
 		mu     sync.Mutex
@@ -187,16 +194,20 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 	)
 	for _, same := range batches(objects) {
 		failed = append(failed, each(same, func(object *resource.Info) error {
-			uid := k.uids[idOf(object)]
-			gone, err := deleteOne(k.ctx, object, policy, uid)
-			exchanged := uid != "" && apierrors.IsConflict(err)
-			if exchanged {
-				err = nil
+			uid := cmp.Or(k.uids[idOf(object)], uidOf(object))
+			var (
+				gone bool
+				err  error
+			)
+			exchanged := uid == ""
+			if !exchanged {
+				gone, err = deleteOne(k.ctx, object, policy, uid)
+				exchanged = apierrors.IsConflict(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if exchanged {
-				k.exchanged = append(k.exchanged, object)
+				k.exchanged, err = append(k.exchanged, object), nil
 			}
 			if gone || exchanged { // Do not wait for an object that replaced this one.
 				k.gone[object] = true
@@ -216,6 +227,14 @@ type objectID struct {
 	namespace, name string
 }
 
+// String returns a text such as "Deployment.apps web/nginx".
+func (o objectID) String() string {
+	if o.namespace == "" {
+		return o.kind.String() + " " + o.name
+	}
+	return o.kind.String() + " " + release.Key(o.namespace, o.name)
+}
+
 func idOf(object *resource.Info) objectID {
 	id := objectID{kind: object.Mapping.GroupVersionKind.GroupKind(), namespace: object.Namespace, name: object.Name}
 	if !object.Namespaced() {
@@ -226,12 +245,9 @@ func idOf(object *resource.Info) objectID {
 
 // deleteOne deletes an object and reports whether it no longer exists. An object can still
 // exist because it has finalizers or takes time to terminate. Then the response is the object
-// with the time of its deletion. Unless uid is "", an object with another UID is a conflict.
+// with the time of its deletion. An object with another UID is a conflict.
 func deleteOne(ctx context.Context, object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
-	options := &metav1.DeleteOptions{PropagationPolicy: &policy}
-	if uid != "" {
-		options.Preconditions = &metav1.Preconditions{UID: &uid}
-	}
+	options := &metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}}
 	var answer runtime.Object
 	err = onConflict(ctx, func() (err error) {
 		answer, err = resource.NewHelper(object.Client, object.Mapping).WithFieldManager(fieldManager).
@@ -258,9 +274,11 @@ func isDeleted(kind schema.GroupVersionKind, answer runtime.Object) bool {
 	return err == nil && kind.Group == "" && object.GetName() != "" && object.GetDeletionTimestamp() == nil
 }
 
+// note notes the objects that were created.
 func (k *kubeClient) note(made kube.ResourceList) {
+	k.noteHooks(made)
 	for _, object := range made {
-		if isCreated(object) && !isHook(object) && object.Mapping.GroupVersionKind.Kind != "Namespace" {
+		if isCreated(object) && !k.hooks.built[object] && object.Mapping.GroupVersionKind.Kind != "Namespace" {
 			k.created = append(k.created, object)
 		}
 	}
@@ -268,11 +286,6 @@ func (k *kubeClient) note(made kube.ResourceList) {
 
 // isCreated reports whether the API server has returned the object.
 func isCreated(object *resource.Info) bool { return object.ResourceVersion != "" }
-
-func isHook(object *resource.Info) bool {
-	annotations, err := meta.NewAccessor().Annotations(object.Object)
-	return err == nil && annotations[wellknown.Hook] != ""
-}
 
 // IsReachable sends no request: the releases of the cluster were read before any operation
 // starts.

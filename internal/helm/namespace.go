@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/discovery"
@@ -180,7 +181,10 @@ func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Inte
 	if err != nil {
 		return err
 	}
-	gone, err := op.client.Build(strings.NewReader("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace.Name+"}\n"), false)
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	object.SetName(namespace.Name)
+	gone, err := op.buildObjects([]*unstructured.Unstructured{object})
 	if err != nil {
 		return fmt.Errorf("waiting for the deletion of the namespace %s: %w", namespace.Name, err)
 	}

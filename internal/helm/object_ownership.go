@@ -46,6 +46,8 @@ func objectOwnershipOf(annotations map[string]string, of string) objectOwnership
 type liveObject struct {
 	uid  types.UID
 	held objectOwnership
+	// owner is the release that its annotations name, as release.Key.
+	owner string
 	// namespace is "" for an object of the whole cluster.
 	namespace string
 }
@@ -69,9 +71,11 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 	err = eachThere(ctx, getter, groups, func(at group, member member, live metav1.Object) {
 		mu.Lock()
 		defer mu.Unlock()
+		annotations := live.GetAnnotations()
 		there[member.object.Key()] = liveObject{
 			uid: live.GetUID(), namespace: at.namespace,
-			held: objectOwnershipOf(live.GetAnnotations(), release.Key(of.Namespace, of.Release)),
+			held:  objectOwnershipOf(annotations, release.Key(of.Namespace, of.Release)),
+			owner: release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName]),
 		}
 	}, func(error) bool { return false })
 	if err != nil {

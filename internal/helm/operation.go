@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -81,12 +80,14 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		ahead:     ahead,
 		gone:      map[*resource.Info]bool{},
 		targets:   map[*resource.Info]bool{},
+		hooks:     newHookObjects(),
 		rest:      func() bool { return false },
 		resume:    func() error { return nil },
 		pending:   func(release.Unready, int) {},
 		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return s.connection.renew(getter) },
 	}
+	records.checked = &client.checked
 	return &operation{
 		client:  client,
 		records: records,
@@ -158,17 +159,18 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 
 // written returns what a record contains and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
+	record = o.records.asStored(record)
 	o.keep(record)
-	parsed, err := manifest.Parse([]byte(record.Manifest))
-	if err != nil {
-		return release.Written{}, fmt.Errorf("reading the rendered manifest: %w", err)
+	objects := o.records.rendered.Objects
+	if o.records.rendered.Bare == nil { // Nothing was rendered.
+		var err error
+		if objects, err = singleObjects(record.Manifest); err != nil {
+			return release.Written{}, fmt.Errorf("reading the manifest of the release: %w", err)
+		}
 	}
-	listed, err := manifest.List(parsed, d.Namespace, d.Digest)
+	listed, err := listOf(objects, d)
 	if err != nil {
 		return release.Written{}, err
-	}
-	if d.HidesContent() {
-		manifest.HideContent(listed, d.Digest)
 	}
 	w.Mark.Revision = record.Version
 	written := release.Written{
@@ -187,18 +189,18 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 		Content: recordOf(record).content(),
 	}
 	if !w.Wait {
-		written.NotReady, err = o.look(ctx, record, d.HelmOptions().WaitForJobs)
+		written.NotReady, err = o.look(ctx, objects, d.HelmOptions().WaitForJobs)
 	}
 	return written, err
 }
 
-// look checks once whether the objects of a record are ready. It requests only objects that
-// the responses to the writes did not contain.
-func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
+// look checks once whether objects are ready. It requests only objects that the responses to the
+// writes did not contain.
+func (o *operation) look(ctx context.Context, objects []*unstructured.Unstructured, jobs bool) (notReady, err error) {
 	built := o.client.written
 	if built == nil {
-		if built, err = o.client.Build(strings.NewReader(record.Manifest), false); err != nil {
-			return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
+		if built, err = o.buildObjects(objects); err != nil {
+			return nil, err
 		}
 	}
 	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
@@ -225,14 +227,15 @@ func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) 
 	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
 }
 
+// buildObjects builds objects for Helm's client.
 func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.ResourceList, error) {
-	stream, err := manifest.Join(objects)
+	stream, err := o.client.checked.write(objects)
 	if err != nil {
 		return nil, err
 	}
 	built, err := o.client.Build(strings.NewReader(stream), false)
 	if err != nil {
-		return nil, fmt.Errorf("reading custom resource definitions: %w", err)
+		return nil, fmt.Errorf("looking up the kinds of objects: %w", err)
 	}
 	return built, nil
 }

@@ -56,8 +56,10 @@ type recordDriver struct {
 	check func(newest release.Observed) error
 	// edit changes the content of each record after it was read.
 	edit func(record *helmrelease.Release) error
-	// unedited is the record that edit changed, as it is stored.
-	unedited *helmrelease.Release
+	// checked writes the documents that Helm reads.
+	checked *checkedDocuments
+	// stored contains the text of each record that was read, by revision. Helm gets other text.
+	stored map[int]recordText
 	// masker hides the values of Secrets in records.
 	masker *diff.Masker
 	// deleted are the names of deleted records.
@@ -65,6 +67,8 @@ type recordDriver struct {
 	// before is called before a record is created. accept is called before Get returns a
 	// single record to Helm. An error of either ends the operation.
 	before func() error
+	// hooks is called before a record with hooks is created.
+	hooks  func(record *helmrelease.Release) error
 	accept func(record *helmrelease.Release) error
 	// rendered is the rendered chart that Helm gets. A record contains the chart from which it
 	// was rendered.
@@ -76,13 +80,15 @@ type recordDriver struct {
 	created, taken bool
 	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
 	ctx context.Context
+	// verified is called with each record whose content is known to be ours.
+	verified func(record *helmrelease.Release)
 	// unread is the error of reading records, and unwritten the error of updating one. When
 	// Helm uninstalls, it treats the first like an empty history (pkg/action/uninstall.go).
 	// When it has installed, it only logs the second (pkg/action/install.go, performInstall).
 	unread, unwritten error
 }
 
-// Create creates a record. Each revision of an install, an upgrade or a rollback is created
+// Create creates a record. Helm reads its hooks from the record after that. Each revision of an install, an upgrade or a rollback is created
 // here, before its hooks and objects.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
@@ -92,11 +98,13 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 			return err
 		}
 	}
-	if err := refuseRecordHooks(record.Hooks, record.Namespace); err != nil {
-		return err
+	if record.Chart == d.rendered.Bare { // A rollback has another chart.
+		record.Chart, record.Hooks = d.rendered.Recorded, hooksOf(d.rendered)
 	}
-	if record.Chart == d.rendered.Rendered { // A rollback has another chart.
-		record.Chart = d.rendered.Recorded
+	if d.hooks != nil && len(record.Hooks) > 0 {
+		if err := d.hooks(record); err != nil {
+			return err
+		}
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, record.Labels)
@@ -130,6 +138,9 @@ func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 	if err == nil && d.accept != nil {
 		err = d.accept(record)
 	}
+	if err == nil && d.verified != nil {
+		d.verified(record)
+	}
 	return record, err
 }
 
@@ -148,7 +159,54 @@ func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) 
 	if err == nil {
 		err = recordOf(record).checkObjects(key)
 	}
+	if err == nil {
+		d.rewrite(record)
+	}
 	return record, err
+}
+
+// recordText is the text of a record that takes effect.
+type recordText struct {
+	manifest string
+	hooks    []*helmrelease.Hook
+}
+
+// rewrite replaces the text of a record that was read by text that was written from its objects:
+// Helm would not read every text as we do. Text that cannot be read has no objects.
+func (d *recordDriver) rewrite(record *helmrelease.Release) {
+	if d.stored == nil {
+		d.stored = map[int]recordText{}
+	}
+	d.stored[record.Version] = recordText{manifest: record.Manifest, hooks: record.Hooks}
+	record.Manifest = d.checked.rewriteManifest(record.Manifest)
+	hooks := make([]*helmrelease.Hook, len(record.Hooks))
+	for i, hook := range record.Hooks {
+		rewritten := *hook
+		rewritten.Manifest = d.checked.rewriteHook(hook.Manifest)
+		hooks[i] = &rewritten
+	}
+	record.Hooks = hooks
+}
+
+// asStored returns a record with the text that it is stored with. A removal that is tried again must
+// find the original record.
+func (d *recordDriver) asStored(record *helmrelease.Release) *helmrelease.Release {
+	text, isRead := d.stored[record.Version]
+	if !isRead {
+		return record
+	}
+	stored := *record
+	stored.Manifest, stored.Hooks = text.manifest, text.hooks
+	return &stored
+}
+
+// hooksOf returns the hooks of a rendered chart.
+func hooksOf(rendered render.Chart) []*helmrelease.Hook {
+	hooks := make([]*helmrelease.Hook, len(rendered.Hooks))
+	for i, hook := range rendered.Hooks {
+		hooks[i] = hook.Hook
+	}
+	return hooks
 }
 
 // isSound reports whether a record belongs to the release that it is stored for and is
@@ -182,12 +240,7 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 // If a record cannot be written, the operation of a working release looks interrupted.
 func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
-	if d.unedited != nil && d.unedited.Version == record.Version {
-		// A removal that is tried again must find the original record.
-		stored := *record
-		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
-		record = &stored
-	}
+	record = d.asStored(record)
 	secret, err := secretOfRecord(key, record, recordModifiedAt, time.Now())
 	if err != nil {
 		d.unwritten = err
@@ -355,8 +408,10 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All labels, as in Helm's own lists.
 	collectSecretsOfRecord(d.masker, full)
+	if d.verified != nil {
+		d.verified(full)
+	}
 	if d.edit != nil {
-		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}
 		if err := d.edit(full); err != nil {
 			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
 		}

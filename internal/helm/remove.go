@@ -66,6 +66,7 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 }
 
 func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	op.client.release = release.Key(observed.Namespace, observed.Release)
 	op.records.newest = observed.Revision
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
@@ -74,8 +75,12 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		if record.Version != observed.Revision {
 			return nil // Objects of older revisions were removed by their successors.
 		}
-		if removed.Untrusted = !removal.Known.Trusts(recordOf(record).content()); removed.Untrusted {
+		if removed.Untrusted = !removal.Known.Trusts(recordOf(op.records.asStored(record)).content()); removed.Untrusted {
 			record.Hooks = nil
+		}
+		op.client.hooks.addRecorded(record)
+		if err := op.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
+			return err
 		}
 		record.Manifest, removed.NotOwned, err = op.removable(ctx, record.Manifest, observed, removal)
 		return err
@@ -134,7 +139,7 @@ func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error 
 // fail at such a kind and never remove the rest. notOwned are objects that stay and belong to
 // no other release.
 func (o *operation) removable(ctx context.Context, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
-	parsed, err := manifest.Parse([]byte(stream))
+	parsed, err := singleObjects(stream)
 	if err != nil {
 		return "", nil, err
 	}
@@ -142,7 +147,7 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	parsed, notOwned = within(manifest.Flatten(parsed), mapper, observed.Namespace, removal.Known.TargetNamespace)
+	parsed, notOwned = within(parsed, mapper, observed.Namespace, removal.Known.TargetNamespace)
 	listed := make([]diff.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = manifest.Identify(object, observed.Namespace)
@@ -181,7 +186,7 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", wellknown.Hook)
 		going = append(going, object)
 	}
-	left, err = manifest.Join(going)
+	left, err = o.client.checked.write(going)
 	return left, notOwned, err
 }
 

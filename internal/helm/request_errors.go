@@ -207,9 +207,26 @@ func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, 
 	return k.buildOnce(text, validate, isTarget)
 }
 
-// buildOnce builds objects, and records those that are to be written.
+// buildOnce builds objects, compares them with those that were checked, and records those that are
+// to be written.
 func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.ResourceList, error) {
+	checked, err := k.checked.in(string(text))
+	if err != nil {
+		return nil, err
+	}
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil {
+		err = compare(checked, built, k.Namespace)
+	}
+	for _, object := range built {
+		object.ResourceVersion = "" // It is that of the text. See isCreated.
+	}
+	if isHook := k.hooks.texts[string(text)]; err == nil && isTarget && isHook {
+		for _, object := range built {
+			k.hooks.built[object] = true
+		}
+		return built, refuseBuiltRecords(built)
+	}
 	if err == nil && isTarget { // Check before any write: Helm stores the release after that.
 		err = refuseBuiltRecords(built)
 	}

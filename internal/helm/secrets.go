@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -36,30 +35,12 @@ func collectSecretsOfManifest(masker *diff.Masker, stream string) {
 	}
 }
 
-// collectSecretsOfRecord adds the values of all Secrets in a record. Hooks need this, because
-// Helm passes them to no post-renderer.
+// collectSecretsOfRecord adds the values of all Secrets in a record.
 func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
 	collectSecretsOfManifest(masker, record.Manifest)
 	for _, hook := range record.Hooks {
 		collectSecretsOfManifest(masker, hook.Manifest)
 	}
-}
-
-// secretCollector is a post-renderer that adds the values of all Secrets in the rendered
-// manifest. It is needed because Helm validates a manifest before it creates a record.
-type secretCollector struct {
-	masker *diff.Masker
-	next   interface {
-		Run(rendered *bytes.Buffer) (*bytes.Buffer, error)
-	}
-}
-
-func (l secretCollector) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	collectSecretsOfManifest(l.masker, rendered.String())
-	if l.next == nil {
-		return rendered, nil
-	}
-	return l.next.Run(rendered)
 }
 
 // collectSecretsOfLookup adds the values of the Secrets that templates look up.

@@ -38,14 +38,14 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = labelsOf(w.Mark)
-	upgrade.PostRenderer = secretCollector{masker: op.masker, next: promiseKeeper{d: d, promised: w.Planned, next: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}}
+	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
 	if !takes && w.MovesObjects() {
 		op.records.before = func() error { return op.client.refuseExisting(w, false) }
 	}
 	var unsafe error
 	if upgrade.Atomic {
 		op.records.accept = func(record *helmrelease.Release) error {
-			if !w.Known.Trusts(recordOf(record).content()) {
+			if !w.Known.Trusts(recordOf(op.records.asStored(record)).content()) {
 				unsafe = &UntrustedRecordError{Name: recordName(record.Name, record.Version)}
 			}
 			return unsafe

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
@@ -72,6 +73,11 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
 	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
+	takes := w.TakeOwnership || d.HelmOptions().TakeOwnership
+	op.records.hooks = func(record *helmrelease.Release) error {
+		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
+	}
+	op.records.verified = op.client.hooks.addRecorded
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {
@@ -178,7 +184,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 
 // chart renders the chart of a deployment for this cluster, once.
 func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
-	if checked := op.records.rendered.Rendered; checked != nil {
+	if checked := op.records.rendered.Bare; checked != nil {
 		return checked, nil
 	}
 	mapper, err := x.connection.getter.ToRESTMapper()
@@ -192,8 +198,15 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 		},
 		Number: revision, Upgrade: upgrade,
 	}, collectSecretsOfLookup(x.connection.getter, op.masker), mapper)
+	if err != nil {
+		return nil, err
+	}
 	op.records.rendered = made
-	return made.Rendered, err
+	op.client.checked.add(made.Written)
+	for _, document := range made.Written { // An API server that refuses an object can quote it.
+		op.masker.AddSecret(document.Object.Object)
+	}
+	return made.Bare, nil
 }
 
 // replacesDrift reports whether objects are replaced if they cannot be changed back.

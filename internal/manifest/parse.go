@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,18 +16,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse splits YAML or JSON into objects. Documents that are empty or lack
-// a kind or an API version are left out, as Fleet does.
+// Parse splits YAML or JSON into objects. Documents that are empty or lack a kind or an API version
+// are left out, as Fleet does. It accepts what others have written, such as the manifest in a
+// release record; [Flatten] removes from it what another reader could understand differently.
 func Parse(content []byte) ([]*unstructured.Unstructured, error) {
-	objects, _, err := parse(content, isNotEmpty)
-	return objects, err
+	parsed, err := parse(content)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, document := range parsed {
+		if missingIn(document.object) == "" {
+			objects = append(objects, document.object)
+		}
+	}
+	return objects, nil
 }
 
-// ParseAll is Parse for the output of templates. A document that is not empty and lacks a kind or
-// an API version is an [*IncompleteError]. A label or an annotation that is not text is a
-// [*NotStringError]. Other code would then read no labels or annotations at all, and miss a hook or
-// a policy. A value of a ConfigMap, a Secret or a pod template that every API server refuses is a
-// [*NotStringError] too.
+// ParseAll is Parse for the output of templates. It refuses each document that two readers could
+// understand differently, because its objects are checked here and read again by Helm:
+//   - a document that is not empty and lacks a kind or an API version: *IncompleteError
+//   - more than one value in a document, another spelling of a field such as Kind or Items, a list
+//     with a member that is no object: *AmbiguousError
+//   - a label or an annotation that is not text, and a value of a ConfigMap, a Secret or a pod
+//     template that every API server refuses: *NotStringError
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 	return parseStrictly(content, isNotEmpty)
 }
@@ -57,17 +68,19 @@ func looksLikeObject(document map[string]any) bool {
 }
 
 func parseStrictly(content []byte, isMeant func(document map[string]any) bool) ([]*unstructured.Unstructured, error) {
-	objects, incomplete, err := parse(content, isMeant)
-	if err == nil && incomplete != nil {
-		return nil, incomplete
-	}
+	parsed, err := parse(content)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range Flatten(objects) {
-		if err := checkTexts(object); err != nil {
+	var objects []*unstructured.Unstructured
+	for _, document := range parsed {
+		if !isMeant(document.object.Object) {
+			continue
+		}
+		if err := document.check(); err != nil {
 			return nil, err
 		}
+		objects = append(objects, document.object)
 	}
 	return objects, nil
 }
@@ -84,33 +97,39 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("line %d: the document has no %s", e.Line, e.Missing)
 }
 
-// parse returns the objects, and the first document that is incomplete and meant to be an object.
-func parse(content []byte, isMeant func(document map[string]any) bool) (objects []*unstructured.Unstructured, incomplete *IncompleteError, err error) {
+// parsedDocument is one document of a stream.
+type parsedDocument struct {
+	text   []byte
+	object *unstructured.Unstructured
+	// line is the line on which the document begins, from 1.
+	line int
+}
+
+// parse returns the documents of a stream.
+func parse(content []byte) ([]parsedDocument, error) {
+	var documents []parsedDocument
 	rest, line := content, 1
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for {
-		document, err := reader.Read()
+		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return objects, incomplete, nil
+			return documents, nil
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("splitting YAML documents: %w", err)
+			return nil, fmt.Errorf("splitting YAML documents: %w", err)
 		}
-		content, err := decode(document)
+		object, err := decode(text)
 		if err != nil {
-			return nil, nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
+			return nil, fmt.Errorf("document %d: %w", len(documents)+1, err)
 		}
 		// The reader does not report the position of a document.
-		before, after, _ := bytes.Cut(rest, document)
-		line += bytes.Count(before, []byte("\n"))
-		object := &unstructured.Unstructured{Object: content}
-		switch missing := missingIn(object); {
-		case missing == "":
-			objects = append(objects, object)
-		case incomplete == nil && isMeant(content):
-			incomplete = &IncompleteError{Line: line + linesBefore(document), Missing: missing}
+		before, after, found := bytes.Cut(rest, text)
+		if !found { // It ends the last line.
+			before, after, _ = bytes.Cut(rest, bytes.TrimSuffix(text, []byte("\n")))
 		}
-		line += bytes.Count(document, []byte("\n"))
+		line += bytes.Count(before, []byte("\n"))
+		documents = append(documents, parsedDocument{text: text, object: &unstructured.Unstructured{Object: object}, line: line + linesBefore(text)})
+		line += bytes.Count(text, []byte("\n"))
 		rest = after
 	}
 }
@@ -148,48 +167,4 @@ func decode(document []byte) (map[string]any, error) {
 		return nil, err
 	}
 	return content, nil
-}
-
-// Flatten replaces lists by their objects, as Helm does when it creates them. Documents are not
-// flattened when they are read: Helm recognizes a hook by the annotations of a document, so an
-// object in a list is no hook.
-func Flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	flat := make([]*unstructured.Unstructured, 0, len(objects))
-	for _, object := range objects {
-		items, isList := object.Object["items"].([]any)
-		if !isList || slices.ContainsFunc(items, isNoObject) {
-			flat = append(flat, object) // An API server reports what is wrong with it.
-			continue
-		}
-		members := make([]*unstructured.Unstructured, len(items))
-		for i, item := range items {
-			content, _ := item.(map[string]any)
-			members[i] = &unstructured.Unstructured{Object: content}
-			if members[i].GetKind() == "" && members[i].GetAPIVersion() == "" {
-				members[i].SetAPIVersion(object.GetAPIVersion())
-				members[i].SetKind(strings.TrimSuffix(object.GetKind(), "List"))
-			}
-		}
-		flat = append(flat, Flatten(members)...)
-	}
-	return flat
-}
-
-func isNoObject(item any) bool {
-	_, ok := item.(map[string]any)
-	return !ok
-}
-
-// Join writes objects as one YAML stream.
-func Join(objects []*unstructured.Unstructured) (string, error) {
-	var stream strings.Builder
-	for _, object := range objects {
-		document, err := yaml.Marshal(object.Object)
-		if err != nil {
-			return "", fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-		stream.WriteString("---\n")
-		stream.Write(document)
-	}
-	return stream.String(), nil
 }

@@ -19,7 +19,11 @@ func TestFlatten(t *testing.T) {
 		"items without kinds": {manifest: "apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}]\n", want: []string{"v1 Secret a"}},
 		"a list in a list":    {manifest: "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ServiceList, items: [{metadata: {name: a}}]}]\n", want: []string{"v1 Service a"}},
 		"nothing":             {manifest: "apiVersion: v1\nkind: List\nitems: []\n"},
-		"no objects":          {manifest: "apiVersion: v1\nkind: List\nmetadata: {name: odd}\nitems: [1]\n", want: []string{"v1 List odd"}},
+		"no objects":          {manifest: "apiVersion: v1\nkind: List\nmetadata: {name: odd}\nitems: [1]\n"},
+		"members and null":    {manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}, null]\n", want: []string{"v1 Secret a"}},
+		"items of null":       {manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nitems: null\n", want: []string{"v1 ConfigMap odd"}},
+		"other spellings":     {manifest: "apiVersion: v1\nkind: ConfigMap\nKind: Secret\nmetadata: {name: a, Name: b}\nItems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]\n", want: []string{"v1 ConfigMap a"}},
+		"metadata of a text":  {manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: a\n", want: []string{"v1 ConfigMap "}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +57,8 @@ func TestParseAll(t *testing.T) {
 		"no kind":                {content: "apiVersion: v1\nkid: ConfigMap\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
 		"an empty kind":          {content: "apiVersion: v1\nkind: ''\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
 		"a kind of a number":     {content: "apiVersion: v1\nkind: 1\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
-		"no version":             {content: object + "---\n\n# Source: x\napiversion: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 7, Missing: "apiVersion"}},
+		"no version":             {content: object + "---\n\n# Source: x\nversion: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 7, Missing: "apiVersion"}},
+		"a member without kind":  {content: object + "---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, metadata: {name: a}}]\n", want: &IncompleteError{Line: 5, Missing: "kind"}},
 		"the second of two":      {content: object + "---\n" + object + "---\nname: a\n---\nname: b\n", want: &IncompleteError{Line: 9, Missing: "apiVersion"}},
 		"equal documents":        {content: "---\nname: a\n---\nname: a\n", want: &IncompleteError{Line: 2, Missing: "apiVersion"}},
 		"JSON that is no object": {content: `{"name": "a"}`, want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
@@ -133,8 +138,9 @@ func TestAnnotations(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "b", "none": ""}, Annotations(objects[0])); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	KeepCRDs(objects)
-	if diff := cmp.Diff(map[string]string{"a": "b", "none": "", "helm.sh/resource-policy": "keep"}, Annotations(objects[0])); diff != "" {
+	kept := Flatten(objects)
+	KeepCRDs(kept)
+	if diff := cmp.Diff(map[string]string{"a": "b", "none": "", "helm.sh/resource-policy": "keep"}, Annotations(kept[0])); diff != "" {
 		t.Errorf("annotations of a definition that is kept (-want +got):\n%s", diff)
 	}
 }
@@ -148,7 +154,7 @@ func TestParseFile(t *testing.T) {
 		"options of Fleet":     {content: "namespace: prod\nhelm: {values: {a: b}}\n"},
 		"a dashboard":          {content: `{"panels": []}`},
 		"an API version":       {content: "a: b\n---\napiVersion: v1\nknid: ConfigMap\n", want: &IncompleteError{Line: 3, Missing: "kind"}},
-		"a kind":               {content: "apiversion: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
+		"a kind":               {content: "version: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
 		"metadata alone":       {content: "metadata: {name: a}\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
 		"an empty API version": {content: "apiVersion:\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
 	}

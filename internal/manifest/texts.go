@@ -47,7 +47,16 @@ func nameOf(object *unstructured.Unstructured) string {
 }
 
 func checkTexts(object *unstructured.Unstructured) error {
-	for _, field := range textFields(object) {
+	return checkTextsOf(object, textFields(object))
+}
+
+// checkMetadataTexts checks the texts that Helm reads.
+func checkMetadataTexts(object *unstructured.Unstructured) error {
+	return checkTextsOf(object, []string{"metadata.labels", "metadata.annotations"})
+}
+
+func checkTextsOf(object *unstructured.Unstructured, fields []string) error {
+	for _, field := range fields {
 		value, _, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(field, ".")...)
 		texts, ok := value.(map[string]any)
 		if err != nil || !ok {

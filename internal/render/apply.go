@@ -5,24 +5,37 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Chart is a rendered chart, for Helm to install.
+// Chart is a rendered chart, for Helm to install. Its objects were read and checked once. Helm gets
+// text that was written from them, and renders nothing itself.
 type Chart struct {
-	// Rendered contains no templates of the chart, only quotes of their outputs.
-	Rendered *chart.Chart
+	// Bare contains what Helm itself takes from a chart: metadata, notes, and the files below crds/.
+	Bare *chart.Chart
 	// Recorded is the chart that the release record contains.
 	Recorded *chart.Chart
+	// Objects are the objects of the release in the order in which Helm creates them, and Manifest
+	// the documents written from them. Hooks have their documents.
+	Objects  []*unstructured.Unstructured
+	Manifest string
+	Hooks    []Hook
+	// Written are the documents of the manifest, of the hooks and below crds/.
+	Written []manifest.Written
 
-	// outputs are the outputs of the templates. If the objects were changed, there is one output.
-	outputs map[string]string
-	mapper  meta.RESTMapper
+	ordinary []Document
+	crds     []chart.CRD
+	mapper   meta.RESTMapper
 }
 
 // Chart renders the chart of a deployment for a revision of its release. Helm itself would run the
@@ -39,21 +52,19 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if size := files.size(); size > manifest.MaxSize {
 		return Chart{}, &TooManyObjectsError{Bundle: d.Bundle.Name, Size: size}
 	}
-	made := Chart{mapper: mapper, outputs: files.Outputs}
-	switch {
-	case style.KustomizesChart() || d.Options.Namespace != "":
-		made, err = confinedChart(loaded, d, files, mapper)
-	case style.Kustomize:
-		made.Rendered, err = BuiltChart(loaded, []byte(files.Objects))
-		made.Recorded, made.outputs = made.Rendered, map[string]string{"": files.Objects}
-	default:
-		made.Rendered = quoteChart(loaded, files.Outputs, files.CRDs)
-		made.Recorded, err = loaded, files.process(loaded)
-	}
+	recorded, outputs, err := recordedChart(loaded, style, d, files, mapper)
 	if err != nil {
 		return Chart{}, err
 	}
-	return made, CheckCRDs(made.Rendered, d)
+	made := Chart{Recorded: recorded, mapper: mapper}
+	if err := made.read(d, outputs); err != nil {
+		return Chart{}, err
+	}
+	if err := made.readCRDs(d, files.CRDs); err != nil {
+		return Chart{}, err
+	}
+	made.Bare = bareChart(loaded, files.Outputs, made.crds)
+	return made, nil
 }
 
 // apply renders a deployment. If a plan in this process has found that every rendering has the same
@@ -71,23 +82,161 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
-// confinedChart returns a chart whose objects were changed after its templates ran. Helm's own
-// post-renderer cannot be used: Helm does not pass hooks to it, while Fleet changes hooks like all
-// other objects (internal/helmdeployer/postrender.go).
-func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper meta.RESTMapper) (Chart, error) {
-	objects, err := manifest.Parse([]byte(files.Objects))
+// recordedChart returns the chart for the release record, and the outputs of its templates. If the
+// objects were changed after the templates ran, one template quotes them all. Helm's own
+// post-renderer cannot be used for such changes: Helm does not pass hooks to it, while Fleet changes
+// hooks like all other objects (internal/helmdeployer/postrender.go).
+func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files, mapper meta.RESTMapper) (recorded *chart.Chart, outputs map[string]string, err error) {
+	switch {
+	case style.KustomizesChart() || d.Options.Namespace != "":
+		objects, err := manifest.ParseAll([]byte(files.Objects))
+		if err != nil {
+			return nil, nil, &ManifestError{Bundle: d.Bundle.Name, Err: err}
+		}
+		if objects, err = Confine(objects, d, mapper); err != nil {
+			return nil, nil, err
+		}
+		if recorded, err = ChangedChart(loaded, objects, files.CRDs); err != nil {
+			return nil, nil, err
+		}
+		stream, err := manifest.Join(objects)
+		return recorded, map[string]string{templateOf(loaded, changedFile): stream}, err
+	case style.Kustomize:
+		recorded, err = BuiltChart(loaded, []byte(files.Objects))
+		return recorded, map[string]string{templateOf(loaded, builtFile): files.Objects}, err
+	}
+	return loaded, files.Outputs, files.process(loaded)
+}
+
+// read reads the outputs of the templates.
+func (c *Chart) read(d target.Deployment, outputs map[string]string) error {
+	documents, err := Documents(d.Bundle.Name, outputs)
 	if err != nil {
-		return Chart{}, &ManifestError{Bundle: d.Bundle.Name, Err: err}
+		return err
 	}
-	if objects, err = Confine(objects, d, mapper); err != nil {
-		return Chart{}, err
+	objects := make([]*unstructured.Unstructured, len(documents))
+	for i, document := range documents {
+		objects[i] = document.Object
 	}
-	changed, err := ChangedChart(loaded, objects, files.CRDs)
+	if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
+		return err
+	}
+	ordinary, hooks, err := classify(documents)
 	if err != nil {
-		return Chart{}, err
+		return &ManifestError{Bundle: d.Bundle.Name, Err: err}
 	}
-	stream, err := manifest.Join(objects)
-	return Chart{Rendered: changed, Recorded: changed, outputs: map[string]string{"": stream}, mapper: mapper}, err
+	c.ordinary, c.Hooks = ordinary, hooks
+	if err := c.writeManifest(d); err != nil {
+		return err
+	}
+	return c.writeHooks()
+}
+
+// writeManifest writes the objects of the release, each after the name of its template.
+func (c *Chart) writeManifest(d target.Deployment) error {
+	var stream strings.Builder
+	for _, document := range c.ordinary {
+		objects := manifest.Flatten([]*unstructured.Unstructured{document.Object})
+		if !d.Options.DeleteCRDResources {
+			manifest.KeepCRDs(objects)
+		}
+		written, err := manifest.WriteManifest(objects)
+		if err != nil {
+			return err
+		}
+		c.Objects, c.Written = append(c.Objects, objects...), append(c.Written, written...)
+		for _, one := range written {
+			fmt.Fprintf(&stream, "---\n# Source: %s\n%s", printable(document.Source), one.Text)
+		}
+	}
+	c.Manifest = stream.String()
+	if len(c.Manifest) > manifest.MaxSize { // Aliases of YAML are written out.
+		return &TooManyObjectsError{Bundle: d.Bundle.Name, Size: len(c.Manifest)}
+	}
+	return nil
+}
+
+func (c *Chart) writeHooks() error {
+	for _, hook := range c.Hooks {
+		written, err := manifest.Write(hook.Objects)
+		if err != nil {
+			return err
+		}
+		hook.Manifest = manifest.Stream(written)
+		c.Written = append(c.Written, written...)
+	}
+	return nil
+}
+
+// readCRDs reads the files below crds/, which contain any objects, and writes them again.
+func (c *Chart) readCRDs(d target.Deployment, files [][]byte) error {
+	for i, file := range files {
+		name := fmt.Sprintf("crds/%06d.yaml", i)
+		objects, err := readCRD(name, file, d)
+		if err != nil {
+			return err
+		}
+		written, err := manifest.Write(objects)
+		if err != nil {
+			return err
+		}
+		c.Written = append(c.Written, written...)
+		data := []byte(manifest.Stream(written))
+		c.crds = append(c.crds, chart.CRD{Name: name, Filename: name, File: &chart.File{Name: name, Data: data}})
+	}
+	return nil
+}
+
+// Documents returns the objects that Helm is going to write, with hooks and the objects below
+// crds/. Kinds without a namespace are those that the cluster reports.
+func (c *Chart) Documents(d target.Deployment) ([]diff.Document, error) {
+	var all []diff.Document
+	if d.HelmOptions().CRDs != fleetyaml.CRDsSkip {
+		crds, err := crdDocuments(d, c.crds)
+		if err != nil {
+			return nil, err
+		}
+		all = crds
+	}
+	for _, document := range c.ordinary {
+		found, err := manifest.Documents([]*unstructured.Unstructured{document.Object}, nil, d.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, placed(found, document.Place)...)
+	}
+	for _, hook := range c.Hooks {
+		found, err := manifest.Documents(nil, hook.Objects, d.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, placed(found, hook.Place)...)
+	}
+	return withScopes(all, c.mapper), nil
+}
+
+func placed(documents []diff.Document, place string) []diff.Document {
+	for i := range documents {
+		documents[i].Place = place
+	}
+	return documents
+}
+
+// withScopes removes the namespace from objects of kinds that have none on the cluster.
+func withScopes(documents []diff.Document, mapper meta.RESTMapper) []diff.Document {
+	isRoot := map[schema.GroupKind]bool{}
+	for i := range documents {
+		kind := schema.GroupKind{Group: documents[i].Group, Kind: documents[i].Kind}
+		root, known := isRoot[kind]
+		if !known {
+			root = namespacer{mapper: mapper}.isRoot(kind)
+			isRoot[kind] = root
+		}
+		if root {
+			documents[i].Namespace = ""
+		}
+	}
+	return documents
 }
 
 // size returns how many bytes are parsed as YAML.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -25,21 +26,30 @@ func (e *NotADefinitionError) Error() string {
 // can be of any kind.
 func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
-		objects, err := manifest.ParseAll(crd.File.Data)
-		if err != nil {
-			return &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", crd.Filename, err)}
-		}
-		if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
+		if _, err := readCRD(crd.Filename, crd.File.Data, d); err != nil {
 			return err
-		}
-		for _, object := range manifest.Flatten(objects) {
-			if object.GetName() == "" && object.GetGenerateName() == "" {
-				return &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: a %s has no name", crd.Filename, object.GetKind())}
-			}
-			if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
-				return &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: crd.Filename, Namespace: d.Namespace}
-			}
 		}
 	}
 	return nil
+}
+
+// readCRD reads the objects in a file below crds/, without lists, and checks them.
+func readCRD(name string, content []byte, d target.Deployment) ([]*unstructured.Unstructured, error) {
+	parsed, err := manifest.ParseAll(content)
+	if err != nil {
+		return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	if err := manifest.RefuseRecords(parsed, d.Namespace); err != nil {
+		return nil, err
+	}
+	objects := manifest.Flatten(parsed)
+	for _, object := range objects {
+		if object.GetName() == "" && object.GetGenerateName() == "" {
+			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: a %s has no name", name, object.GetKind())}
+		}
+		if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
+			return nil, &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: name, Namespace: d.Namespace}
+		}
+	}
+	return objects, nil
 }

@@ -1,56 +1,81 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Documents returns the objects that Helm is going to write, with hooks and the objects below
-// crds/. Kinds without a namespace are those that the cluster reports.
-func (c Chart) Documents(d target.Deployment) ([]diff.Document, error) {
-	var crds []chart.CRD
-	if d.HelmOptions().CRDs != fleetyaml.CRDsSkip {
-		crds = c.Rendered.CRDObjects()
-	}
-	all, err := crdDocuments(d, crds)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.outputs)) {
-		if IsLeftOut(name) {
-			continue
-		}
-		documents := SplitDocuments(c.outputs[name])
-		for i, document := range documents {
-			found, err := documentsIn(d, document)
-			if err != nil {
-				return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
-			}
-			for j := range found {
-				found[j].Place = PlaceOf(name, i+1, len(documents))
-			}
-			all = append(all, found...)
-		}
-	}
-	return withScopes(all, c.mapper), nil
+// Document is one document in the outputs of templates: an object or a list of objects.
+type Document struct {
+	Object *unstructured.Unstructured
+	// Source is the name of the template, and Place where the document is in it, see PlaceOf.
+	Source, Place string
 }
 
-// IsLeftOut reports whether Helm leaves out the output of a template of this name (helm.sh/helm/v3,
+// Documents returns the documents in the outputs of templates, by the names of the templates, in
+// Helm's order. Each has exactly one object or list of objects, which every reader reads in the same
+// way. Its error is a *ManifestError that names the template.
+func Documents(bundleName string, outputs map[string]string) ([]Document, error) {
+	var found []Document
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if isLeftOut(name) {
+			continue
+		}
+		texts := splitDocuments(outputs[name])
+		for i, text := range texts {
+			place := PlaceOf(name, i+1, len(texts))
+			objects, err := manifest.ParseAll([]byte(text))
+			if err != nil {
+				return nil, &ManifestError{Bundle: bundleName, Err: fmt.Errorf("%s: %w", place, withoutLine(err))}
+			}
+			for _, object := range objects {
+				found = append(found, Document{Object: object, Source: name, Place: place})
+			}
+		}
+	}
+	return found, nil
+}
+
+// withoutLine removes the line from an error: the line of an output is not that of its template.
+func withoutLine(err error) error {
+	if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok {
+		return fmt.Errorf("a rendered document has no %s", incomplete.Missing)
+	}
+	if ambiguous, ok := errors.AsType[*manifest.AmbiguousError](err); ok {
+		return &manifest.AmbiguousError{Object: ambiguous.Object, Reason: ambiguous.Reason}
+	}
+	return err
+}
+
+// isLeftOut reports whether Helm leaves out the output of a template of this name (helm.sh/helm/v3,
 // pkg/action/action.go, renderResources).
-func IsLeftOut(template string) bool {
-	return strings.HasPrefix(path.Base(template), "_") || strings.HasSuffix(template, "NOTES.txt")
+func isLeftOut(template string) bool {
+	return strings.HasPrefix(path.Base(template), "_") || isNotes(template)
+}
+
+func isNotes(template string) bool { return strings.HasSuffix(template, "NOTES.txt") }
+
+// splitDocuments returns the documents of a rendered file as Helm splits them. In Helm, a document
+// begins after its separator.
+func splitDocuments(file string) []string {
+	found := releaseutil.SplitManifests(file)
+	names := slices.Collect(maps.Keys(found))
+	sort.Sort(releaseutil.BySplitManifestsOrder(names))
+	documents := make([]string, len(names))
+	for i, name := range names {
+		documents[i] = found[name]
+	}
+	return documents
 }
 
 // PlaceOf describes where a document is, from the name of its template and its number in the
@@ -63,30 +88,4 @@ func PlaceOf(template string, number, count int) string {
 		return template
 	}
 	return fmt.Sprintf("%s (document %d)", template, number)
-}
-
-func documentsIn(d target.Deployment, document string) ([]diff.Document, error) {
-	parsed, err := manifest.ParseAll([]byte(document))
-	if err != nil {
-		return nil, err
-	}
-	objects, hooks := SplitHooks(parsed)
-	return manifest.Documents(objects, hooks, d.Namespace)
-}
-
-// withScopes removes the namespace from objects of kinds that have none on the cluster.
-func withScopes(documents []diff.Document, mapper meta.RESTMapper) []diff.Document {
-	isRoot := map[schema.GroupKind]bool{}
-	for i := range documents {
-		kind := schema.GroupKind{Group: documents[i].Group, Kind: documents[i].Kind}
-		root, known := isRoot[kind]
-		if !known {
-			root = namespacer{mapper: mapper}.isRoot(kind)
-			isRoot[kind] = root
-		}
-		if root {
-			documents[i].Namespace = ""
-		}
-	}
-	return documents
 }

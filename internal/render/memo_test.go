@@ -81,8 +81,8 @@ func TestEqualDeploymentsAreRenderedOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(made.Rendered.Templates) != 1 || len(made.Recorded.Templates) != 1 {
-					t.Errorf("%s is rendered to %d templates", cluster, len(made.Rendered.Templates))
+				if len(made.Objects) != 1 || len(made.Recorded.Templates) != 1 {
+					t.Errorf("%s is rendered to %d objects", cluster, len(made.Objects))
 				}
 			}
 			if sandbox.plans.Load() != test.plans || sandbox.applies.Load() != test.applies {

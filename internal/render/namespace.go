@@ -29,7 +29,7 @@ type namespacer struct {
 	mapper    meta.RESTMapper
 }
 
-// move changes objects in place.
+// move changes objects in place. They are the members of lists, not the lists.
 func (n namespacer) move(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if n.clusterScoped(object) {
@@ -63,8 +63,7 @@ func (n namespacer) isRoot(kind schema.GroupKind, versions ...string) bool {
 // kinds without a namespace. Errors: *ClusterScopedError, *manifest.ForbiddenRecordError.
 func Confine(objects []*unstructured.Unstructured, d target.Deployment, mapper meta.RESTMapper) ([]*unstructured.Unstructured, error) {
 	if d.Options.Namespace != "" {
-		objects = manifest.Flatten(objects)
-		if err := (namespacer{namespace: d.Namespace, mapper: mapper}).move(objects); err != nil {
+		if err := (namespacer{namespace: d.Namespace, mapper: mapper}).move(manifest.Flatten(objects)); err != nil {
 			return nil, err
 		}
 	}

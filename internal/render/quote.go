@@ -20,7 +20,15 @@ const (
 	rawDir = "manifests/"
 	// templatesDir contains the files that Helm renders.
 	templatesDir = "templates/"
+	// changedFile contains the objects of a chart that were changed after its templates ran, and
+	// builtFile those of a kustomization.
+	changedFile, builtFile = "rendered.yaml", "kustomize.yaml"
 )
+
+// templateOf returns the name of the template that quotes a manifest of a chart.
+func templateOf(c *chart.Chart, name string) string {
+	return c.Name() + "/" + templatesDir + rawDir + name + ".yaml"
+}
 
 // quoted puts a manifest into a chart so that no part of it is read as a template.
 func quoted(name string, stream []byte) []*loader.BufferedFile {
@@ -47,7 +55,7 @@ func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, c
 	if err != nil {
 		return nil, err
 	}
-	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(stream))...)
+	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(changedFile, []byte(stream))...)
 	for i, crd := range crds {
 		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
 	}
@@ -60,24 +68,27 @@ func BuiltChart(generated *chart.Chart, built []byte) (*chart.Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the chart %s: %w", generated.Name(), err)
 	}
-	return loader.LoadFiles(append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("kustomize.yaml", built)...))
+	return loader.LoadFiles(append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(builtFile, built)...))
 }
 
-// quoteChart returns a chart that renders to outputs and has the files crds below crds/. outputs
-// are those of the templates of original, by the names of the templates.
-func quoteChart(original *chart.Chart, outputs map[string]string, crds [][]byte) *chart.Chart {
+// bareChart returns a chart that renders nothing but its notes, and has the files crds below crds/.
+// outputs are those of the templates of original, by the names of the templates.
+func bareChart(original *chart.Chart, outputs map[string]string, crds []chart.CRD) *chart.Chart {
 	metadata := *original.Metadata
 	metadata.Dependencies, metadata.Type = nil, "" // A library renders nothing.
 	made := &chart.Chart{Metadata: &metadata}
 	for i, name := range slices.Sorted(maps.Keys(outputs)) {
+		if !isNotes(name) {
+			continue
+		}
 		key := fmt.Sprintf("%s%06d", rawDir, i)
 		made.Files = append(made.Files, &chart.File{Name: key, Data: []byte(outputs[name])})
 		made.Templates = append(made.Templates, &chart.File{
 			Name: strings.TrimPrefix(name, original.Name()+"/"), Data: fmt.Appendf(nil, "{{ .Files.Get %q }}", key),
 		})
 	}
-	for i, crd := range crds {
-		made.Files = append(made.Files, &chart.File{Name: fmt.Sprintf("crds/%06d.yaml", i), Data: crd})
+	for _, crd := range crds {
+		made.Files = append(made.Files, crd.File)
 	}
 	return made
 }

@@ -61,11 +61,7 @@ func TestWriteOnlyInputIsNotRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var text strings.Builder
-		for _, file := range made.Rendered.Files {
-			text.Write(file.Data)
-		}
-		return text.String()
+		return made.Manifest
 	}
 	for _, secret := range []string{"", "first", "second", "first", ""} {
 		text := chartOf(secret)

@@ -26,24 +26,19 @@ func newDuplicateFinder(d target.Deployment) *duplicateFinder {
 
 // add adds the objects of one document. Two hooks may have the same key: Helm creates them one
 // after the other.
-func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string) {
-	for _, document := range objects {
-		if _, isHook := manifest.Annotations(document)[wellknown.Hook]; isHook {
-			for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
-				u.hooks[u.identify(object).Key()] = place
-			}
-			continue
-		}
-		for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
-			identity := u.identify(object)
-			first, twice := u.places[identity.Key()]
-			switch {
-			case object.GetName() == "": // Each gets its own generated name.
-			case !twice:
-				u.places[identity.Key()] = place
-			case u.found == nil:
-				u.found = &render.DuplicateObjectError{Object: identity.Key(), Places: [2]string{first, place}}
-			}
+func (u *duplicateFinder) add(document *unstructured.Unstructured, place string) {
+	_, isHook := manifest.Annotations(document)[wellknown.Hook]
+	for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
+		identity := u.identify(object)
+		first, twice := u.places[identity.Key()]
+		switch {
+		case isHook:
+			u.hooks[identity.Key()] = place
+		case object.GetName() == "": // Each gets its own generated name.
+		case !twice:
+			u.places[identity.Key()] = place
+		case u.found == nil:
+			u.found = &render.DuplicateObjectError{Object: identity.Key(), Places: [2]string{first, place}}
 		}
 	}
 }

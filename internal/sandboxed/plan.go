@@ -113,7 +113,10 @@ func (r *Renderer) Template(_ context.Context, d target.Deployment, kubeVersion 
 	if err != nil {
 		return "", "", err
 	}
-	ordinary, hooked := render.SplitHooks(made.objects)
+	ordinary, hooked, err := render.SplitHooks(made.objects)
+	if err != nil {
+		return "", "", err
+	}
 	if !d.Options.DeleteCRDResources {
 		manifest.KeepCRDs(ordinary)
 	}
@@ -153,14 +156,17 @@ func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, err
 	if err != nil {
 		return rendered{}, err
 	}
-	return applied(d, made), nil
+	return applied(d, made)
 }
 
 // applied separates the hooks from the objects of the manifest.
-func applied(d target.Deployment, made rendered) rendered {
-	made.objects, made.hooks = render.SplitHooks(made.objects)
+func applied(d target.Deployment, made rendered) (rendered, error) {
+	var err error
+	if made.objects, made.hooks, err = render.SplitHooks(made.objects); err != nil {
+		return rendered{}, err
+	}
 	if !d.Options.DeleteCRDResources {
 		manifest.KeepCRDs(made.objects)
 	}
-	return made
+	return made, nil
 }

@@ -48,7 +48,7 @@ func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 		return result
 	}
 	if result.objects, result.err = r.assemble(d, made, loaded, result.files); result.err == nil {
-		result.objects = applied(d, result.objects)
+		result.objects, result.err = applied(d, result.objects)
 	}
 	return result
 }

@@ -14,7 +14,10 @@ func TestListsHoldNoHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ordinary, hooks := render.SplitHooks(parsed)
+	ordinary, hooks, err := render.SplitHooks(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	listed, err := manifest.List(ordinary, "default", "digest")
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,8 @@ package sandboxed
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -153,24 +150,14 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 // renderedObjects returns the objects in the outputs of a chart's templates, including hooks, and a
 // finder of objects that are defined twice.
 func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, *duplicateFinder, error) {
-	var objects []*unstructured.Unstructured
-	unique := newDuplicateFinder(d)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if render.IsLeftOut(name) {
-			continue
-		}
-		documents := render.SplitDocuments(files[name])
-		for i, document := range documents {
-			found, err := manifest.ParseAll([]byte(document))
-			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // The line in the error is not a line of the template.
-				err = fmt.Errorf("a rendered document has no %s", incomplete.Missing)
-			}
-			if err != nil {
-				return nil, nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
-			}
-			unique.add(found, render.PlaceOf(name, i+1, len(documents)))
-			objects = append(objects, found...)
-		}
+	documents, err := render.Documents(d.Bundle.Name, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, unique := make([]*unstructured.Unstructured, len(documents)), newDuplicateFinder(d)
+	for i, document := range documents {
+		unique.add(document.Object, document.Place)
+		objects[i] = document.Object
 	}
 	return objects, unique, nil
 }
@@ -181,9 +168,6 @@ func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, obj
 	built, err := r.kustomized(d, made, objects)
 	if err != nil {
 		return nil, err
-	}
-	if made.Helm {
-		return manifest.Parse(built)
 	}
 	objects, _, err = renderedObjects(d, map[string]string{"kustomize.yaml": string(built)}) // As Helm reads it.
 	return objects, err

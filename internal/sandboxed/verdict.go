@@ -120,7 +120,9 @@ func (r *Renderer) seeded(d target.Deployment, dependsOnRevision bool) ([]render
 		if all[i], err = r.assemble(d, style, loaded, t.files); err != nil {
 			return nil, err
 		}
-		all[i] = applied(d, all[i])
+		if all[i], err = applied(d, all[i]); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }

@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 
@@ -19,7 +18,7 @@ const (
 	twoObjects = fixedMap + "---\n" + randomMap
 )
 
-func TestPromiseKeeper(t *testing.T) {
+func TestCheckPromise(t *testing.T) {
 	t.Parallel()
 	d := target.Deployment{Namespace: "ns", Digest: "v1-0"}
 	objects, err := manifest.Parse([]byte(twoObjects))
@@ -47,8 +46,11 @@ func TestPromiseKeeper(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			keeper := promiseKeeper{d: d, promised: test.promised, next: crdKeeper{}}
-			_, err := keeper.Run(bytes.NewBufferString(test.rendered))
+			rendered, err := manifest.Parse([]byte(test.rendered))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = checkPromise(rendered, d, test.promised)
 			if stopped := errors.Is(err, release.ErrOtherObjects); stopped != test.stops || err != nil && !stopped {
 				t.Errorf("got %v, want it to stop: %t", err, test.stops)
 			}

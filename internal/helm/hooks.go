@@ -1,0 +1,220 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// HookConflictError reports that hooks of a release would replace objects that do not belong to it.
+type HookConflictError struct {
+	Release, Namespace string
+	// Objects are titles such as "Job web/migrate, which belongs to release web/shop".
+	Objects []string
+}
+
+func (e *HookConflictError) Error() string {
+	return fmt.Sprintf("hooks of release %s in namespace %s would delete objects that exist already and are not from an earlier run of these hooks: %s; "+
+		"delete or rename them, or set take_ownership (a Namespace is never replaced)", e.Release, e.Namespace, strings.Join(e.Objects, ", "))
+}
+
+// hookObjects are the objects of the hooks of one operation. Helm deletes an object that a hook is
+// about to create, whatever it belongs to (pkg/action/hooks.go, deleteHookByPolicy).
+type hookObjects struct {
+	// built are the objects of hooks that Helm has built.
+	built map[*resource.Info]bool
+	// texts are the manifests of hooks.
+	texts map[string]bool
+	// recorded are the keys of the objects of hooks in records of this release that were verified.
+	recorded map[string]bool
+	// deletable are the UIDs of the objects that hooks may delete: those that were read together
+	// with their owner, and those that hooks of this operation have created.
+	deletable map[objectID]types.UID
+}
+
+func newHookObjects() hookObjects {
+	return hookObjects{built: map[*resource.Info]bool{}, texts: map[string]bool{}, recorded: map[string]bool{}, deletable: map[objectID]types.UID{}}
+}
+
+// addRecorded adds the objects of the hooks of a verified record.
+func (h *hookObjects) addRecorded(record *helmrelease.Release) {
+	for _, hook := range record.Hooks {
+		objects, err := singleObjects(hook.Manifest)
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			h.recorded[manifest.Identify(object, record.Namespace).Key()] = true
+		}
+	}
+}
+
+// hookEvents returns the events that an operation runs hooks for, from the status of its new record.
+func hookEvents(status helmrelease.Status) []helmrelease.HookEvent {
+	switch status {
+	case helmrelease.StatusPendingInstall:
+		return []helmrelease.HookEvent{helmrelease.HookPreInstall, helmrelease.HookPostInstall}
+	case helmrelease.StatusPendingUpgrade:
+		return []helmrelease.HookEvent{helmrelease.HookPreUpgrade, helmrelease.HookPostUpgrade}
+	case helmrelease.StatusPendingRollback:
+		return []helmrelease.HookEvent{helmrelease.HookPreRollback, helmrelease.HookPostRollback}
+	default:
+		return []helmrelease.HookEvent{helmrelease.HookPreDelete, helmrelease.HookPostDelete}
+	}
+}
+
+// replaces reports whether Helm deletes existing objects before it runs a hook for one of the
+// events.
+func replaces(hook *helmrelease.Hook, events []helmrelease.HookEvent) bool {
+	runs := slices.ContainsFunc(hook.Events, func(event helmrelease.HookEvent) bool { return slices.Contains(events, event) })
+	return runs && (len(hook.DeletePolicies) == 0 || slices.Contains(hook.DeletePolicies, helmrelease.HookBeforeHookCreation))
+}
+
+// prepareHooks reads the existing objects that hooks of an operation would replace, and returns a
+// *HookConflictError if it may not replace one: it belongs to another release, is a Namespace, or
+// was not created by a hook of this release. An object was, if it names the release as its owner, or
+// if a verified record has it as a hook. takes permits all but namespaces.
+func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Release, events []helmrelease.HookEvent, takes bool) error {
+	var wanted []diff.Object
+	for _, hook := range record.Hooks {
+		o.client.hooks.texts[hook.Manifest] = true
+		if !replaces(hook, events) {
+			continue
+		}
+		objects, err := singleObjects(hook.Manifest)
+		if err != nil {
+			return fmt.Errorf("reading the hook %s: %w", hook.Path, err)
+		}
+		for _, object := range objects {
+			if object.GetKind() != manifest.CRDKind { // Helm never deletes one for a hook.
+				wanted = append(wanted, manifest.Identify(object, record.Namespace))
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	there, err := liveObjects(ctx, o.config.RESTClientGetter, release.Observed{Release: record.Name, Namespace: record.Namespace}, wanted)
+	if err != nil {
+		return err
+	}
+	var conflicts []string
+	for _, object := range wanted {
+		live, exists := there[object.Key()]
+		if !exists {
+			continue
+		}
+		if reason := o.client.hooks.conflict(object, live, takes); reason != "" {
+			conflicts = append(conflicts, titleOfObject(object, live)+reason)
+			continue
+		}
+		o.client.hooks.deletable[objectID{kind: schema.GroupKind{Group: object.Group, Kind: object.Kind}, namespace: live.namespace, name: object.Name}] = live.uid
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	slices.Sort(conflicts)
+	return &HookConflictError{Release: record.Name, Namespace: record.Namespace, Objects: slices.Compact(conflicts)}
+}
+
+// conflict returns why a hook may not replace an object, "" if it may.
+func (h *hookObjects) conflict(object diff.Object, live liveObject, takes bool) string {
+	switch {
+	case object.Group == "" && object.Kind == "Namespace":
+		return ", which is a namespace"
+	case takes, live.held == ownedByRelease:
+		return ""
+	case live.held == ownedByOther:
+		return ", which belongs to release " + live.owner
+	case !h.recorded[object.Key()]:
+		return ", which belongs to no release"
+	}
+	return ""
+}
+
+// titleOfObject returns a title such as "Job web/migrate".
+func titleOfObject(object diff.Object, live liveObject) string {
+	if live.namespace == "" {
+		return object.Kind + " " + object.Name
+	}
+	return object.Kind + " " + release.Key(live.namespace, object.Name)
+}
+
+// own lets an object of a hook name its release, so that a later run of the hook may replace it.
+func (k *kubeClient) own(objects kube.ResourceList) error {
+	namespace, name, _ := strings.Cut(k.release, "/")
+	for _, info := range objects {
+		object, err := meta.Accessor(info.Object)
+		if err != nil {
+			return fmt.Errorf("reading the metadata of %s: %w", titleOf(info), err)
+		}
+		annotations := maps.Clone(object.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace] = name, namespace
+		object.SetAnnotations(annotations)
+	}
+	return nil
+}
+
+// noteHooks notes the objects that hooks have created. Hooks may delete them again.
+func (k *kubeClient) noteHooks(created kube.ResourceList) {
+	for _, info := range created {
+		if uid := uidOf(info); k.hooks.built[info] && uid != "" {
+			k.hooks.deletable[idOf(info)] = uid
+		}
+	}
+}
+
+// uidOf returns the UID of an object as the API server returned it.
+func uidOf(info *resource.Info) types.UID {
+	object, err := meta.Accessor(info.Object)
+	if err != nil || !isCreated(info) {
+		return ""
+	}
+	return object.GetUID()
+}
+
+// Delete deletes objects of hooks. Helm calls it for nothing else. It deletes only objects that
+// hooks may delete, and exactly those.
+func (k *kubeClient) Delete(objects kube.ResourceList) (*kube.Result, []error) {
+	var failed []error
+	for _, info := range objects {
+		id := idOf(info)
+		uid, may := k.hooks.deletable[id]
+		if !may || info.Mapping.GroupVersionKind.Kind == manifest.CRDKind {
+			k.gone[info] = true
+			continue
+		}
+		gone, err := deleteOne(k.ctx, info, metav1.DeletePropagationBackground, uid)
+		if apierrors.IsConflict(err) { // Another object replaced it. The hook will fail to create its own.
+			gone, err = true, nil
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		delete(k.hooks.deletable, id)
+		if gone {
+			k.gone[info] = true
+		}
+	}
+	return &kube.Result{Deleted: objects}, failed
+}

@@ -1,0 +1,79 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// manifestWriter is a post-renderer that gives Helm the manifest of the rendered chart. Helm itself
+// has rendered nothing. Before that, it stops an operation whose objects differ from those of the
+// plan, and creates custom resource definitions that other objects need.
+type manifestWriter struct {
+	chart    render.Chart
+	d        target.Deployment
+	promised map[string]string
+	crds     crdInstaller
+}
+
+func (x *releaseWriter) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
+	return manifestWriter{
+		chart: op.records.rendered, d: d, promised: w.Planned,
+		crds: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout},
+	}
+}
+
+// Run ignores what Helm has rendered.
+func (m manifestWriter) Run(*bytes.Buffer) (*bytes.Buffer, error) {
+	if err := checkPromise(m.chart.Objects, m.d, m.promised); err != nil {
+		return nil, err
+	}
+	if err := m.crds.install(m.chart.Objects); err != nil {
+		return nil, err
+	}
+	return bytes.NewBufferString(m.chart.Manifest), nil
+}
+
+// checkPromise returns release.ErrOtherObjects if objects differ from those that the plan showed. It
+// checks only deployments of which the plan did not have all hashes. All others are compared with
+// their record after the write.
+func checkPromise(objects []*unstructured.Unstructured, d target.Deployment, promised map[string]string) error {
+	if !knowsPart(promised) {
+		return nil
+	}
+	listed, err := listOf(objects, d)
+	if err != nil {
+		return err
+	}
+	if !release.KeepsPromise(release.Rendering{Objects: listed}.Hashes(), promised) {
+		return release.ErrOtherObjects
+	}
+	return nil
+}
+
+// listOf lists the objects of a deployment as the plan does.
+func listOf(objects []*unstructured.Unstructured, d target.Deployment) ([]diff.Object, error) {
+	listed, err := manifest.List(objects, d.Namespace, d.Digest)
+	if err == nil && d.HidesContent() {
+		manifest.HideContent(listed, d.Digest)
+	}
+	return listed, err
+}
+
+// knowsPart reports whether some of the hashes are unknown.
+func knowsPart(promised map[string]string) bool {
+	known := 0
+	for _, hash := range promised {
+		if hash != "" {
+			known++
+		}
+	}
+	return known < len(promised)
+}
