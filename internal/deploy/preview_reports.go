@@ -28,6 +28,7 @@ type PreviewReports struct {
 	Ownership           OwnershipReport
 	MissingValues       map[string][]string
 	Definitions         DefinitionReport
+	Hooks               []HookRun
 	Diff                DiffReport
 }
 
@@ -44,6 +45,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	}
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.Definitions = p.Definitions(ctx, plan)
+	found.Hooks = plan.HookRuns()
 	found.Diff = p.Diff(ctx, of, plan)
 	return found
 }

@@ -51,6 +51,7 @@ func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.Pre
 		Moves(name, planned.Moves),
 		MissingValues(name, found.MissingValues),
 		Definitions(name, found.Definitions),
+		Hooks(name, found.Hooks),
 		Diff(name, found.Diff),
 	)
 }
