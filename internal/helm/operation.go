@@ -170,21 +170,14 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	if d.HidesContent() {
 		manifest.HideContent(listed, d.Digest)
 	}
-	w.Mark.Revision = record.Version
 	written := release.Written{
-		Observed: release.Observed{
-			Release:   record.Name,
-			Namespace: record.Namespace,
-			Revision:  record.Version,
-			Status:    release.Status(record.Info.Status),
-			Mark:      w.Mark,
-		},
+		Observed: observedOf(record),
+		Revision: o.records.revision,
 		Rendering: release.Rendering{
 			Chart:   record.Chart.Name(),
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 		},
-		Content: recordOf(record).content(),
 	}
 	if !w.Wait {
 		written.NotReady, err = o.look(ctx, record, d.HelmOptions().WaitForJobs)

@@ -2,12 +2,10 @@ package helm
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -56,8 +54,10 @@ type recordDriver struct {
 	check func(newest release.Observed) error
 	// edit changes the content of each record after it was read.
 	edit func(record *helmrelease.Release) error
-	// unedited is the record that edit changed, as it is stored.
-	unedited *helmrelease.Release
+	// unedited are the records that edit changed, as they are stored, by revision.
+	unedited map[int]*helmrelease.Release
+	// by is the target that reads and writes the records.
+	by release.Claimant
 	// masker hides the values of Secrets in records.
 	masker *diff.Masker
 	// deleted are the names of deleted records.
@@ -69,8 +69,8 @@ type recordDriver struct {
 	// rendered is the rendered chart that Helm gets. A record contains the chart from which it
 	// was rendered.
 	rendered render.Chart
-	// content is the digest of the content of the newest record that was created.
-	content string
+	// revision is the newest revision that was created and not removed.
+	revision int
 	// created is true if this operation created a record. taken is true if a release of the
 	// name exists already, which an install does not change.
 	created, taken bool
@@ -98,15 +98,7 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	if record.Chart == d.rendered.Rendered { // A rollback has another chart.
 		record.Chart = d.rendered.Recorded
 	}
-	labels := map[string]string{}
-	maps.Copy(labels, record.Labels)
-	// Helm copies the labels of another revision. Each revision has its own salt, and a mark
-	// counts only for the revision that it names.
-	labels[labelSalt] = rand.Text()
-	if labels[labelMarkedBy] != "" {
-		labels[labelRevision] = strconv.Itoa(record.Version)
-	}
-	record.Labels = labels
+	record.Labels = d.provenLabels(record)
 	secret, err := secretOfRecord(key, record, recordCreatedAt, time.Now())
 	if err != nil {
 		return err
@@ -117,7 +109,33 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 		}
 		return fmt.Errorf("creating release record %s: %w", key, err)
 	}
-	d.created, d.content = true, recordOf(record).content()
+	d.created, d.revision = true, record.Version
+	return nil
+}
+
+// provenLabels returns the labels of a new record. Helm copies the labels of another revision, and a
+// mark counts only for the revision that it names.
+func (d *recordDriver) provenLabels(record *helmrelease.Release) map[string]string {
+	made := observedOf(record)
+	made.Mark.Revision = record.Version
+	made.Content = recordOf(record).content(d.by.Proof, made)
+	labels := map[string]string{}
+	maps.Copy(labels, record.Labels)
+	maps.Copy(labels, provenLabelsOf(made, d.by.Proof))
+	return labels
+}
+
+// trusts reports whether the labels and the content of a record are proven.
+func (d *recordDriver) trusts(record *helmrelease.Release) bool {
+	return recordOf(record).isProven(d.by, observedOf(record))
+}
+
+// distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
+// nothing of it, and checks the owner of each object that exists.
+func (d *recordDriver) distrust(record *helmrelease.Release) error {
+	if !d.trusts(record) {
+		record.Manifest, record.Hooks = "", nil
+	}
 	return nil
 }
 
@@ -182,10 +200,10 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 // If a record cannot be written, the operation of a working release looks interrupted.
 func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
-	if d.unedited != nil && d.unedited.Version == record.Version {
+	if unedited := d.unedited[record.Version]; unedited != nil {
 		// A removal that is tried again must find the original record.
 		stored := *record
-		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
+		stored.Manifest, stored.Hooks = unedited.Manifest, unedited.Hooks
 		record = &stored
 	}
 	secret, err := secretOfRecord(key, record, recordModifiedAt, time.Now())
@@ -356,7 +374,10 @@ func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All labels, as in Helm's own lists.
 	collectSecretsOfRecord(d.masker, full)
 	if d.edit != nil {
-		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}
+		if d.unedited == nil {
+			d.unedited = map[int]*helmrelease.Release{}
+		}
+		d.unedited[full.Version] = &helmrelease.Release{Manifest: full.Manifest, Hooks: full.Hooks}
 		if err := d.edit(full); err != nil {
 			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
 		}
