@@ -16,9 +16,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
