@@ -69,6 +69,9 @@ type Request struct {
 	Settings Settings
 	// Policies check what is written, nil if there are none.
 	Policies Policies
+	// Keys returns the keys of all targets of this process, nil for none. A removal leaves what one
+	// of them has taken over.
+	Keys func() []string
 }
 
 // Settings apply to all deployments of a request.

@@ -21,6 +21,8 @@ type Registry struct {
 	left map[string]Predecessor
 	// instances are the ids of targets that were in a state, with the releases in it by release.Key.
 	instances map[string]map[string][]release.Known
+	// keys are the keys of targets that were read or applied.
+	keys map[string]bool
 	// uids are the identities of clusters, by the names of their entries.
 	uids map[string]string
 }
@@ -189,6 +191,23 @@ func (r *Registry) Former(instance, key string) []release.Known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.instances[instance][key]
+}
+
+// RecordKey notes the key of a target of this process.
+func (r *Registry) RecordKey(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keys == nil {
+		r.keys = map[string]bool{}
+	}
+	r.keys[key] = true
+}
+
+// Keys returns the keys of the targets of this process.
+func (r *Registry) Keys() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.keys))
 }
 
 // Identify notes the identities of clusters. A UID of "" is unknown.

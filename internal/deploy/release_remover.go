@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -34,6 +35,9 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		}
 		action, err = release.DecideRemoval(claimant, observed, take)
 	}
+	if err != nil && r.isTakenOver(*observed) {
+		action, err = release.Keep, nil
+	}
 	if err != nil {
 		return false, withMaker(ctx, r.seen.cluster, observed, err)
 	}
@@ -59,4 +63,16 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	removed, err := r.seen.cluster.Uninstall(ctx, *observed, removal)
 	r.results.addLeftBehind(key, removed)
 	return true, err
+}
+
+// isTakenOver reports whether another target of this process wrote the newest record, as with
+// create_before_destroy and take_ownership.
+func (r releaseRemover) isTakenOver(observed release.Observed) bool {
+	if r.known.request.Keys == nil {
+		return false
+	}
+	return slices.ContainsFunc(r.known.request.Keys(), func(key string) bool {
+		_, proven := release.Claimant{Proof: release.Proof{Key: key, UID: r.known.uid}}.ProofOf(observed)
+		return proven && observed.Mark.Instance != r.known.request.Instance
+	})
 }

@@ -98,7 +98,9 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	records, lost := model.records(), model.shown().Lost()
 	r.providerData.registry.RecordInstance(model.ID.ValueString(), records)
 	capabilities := r.providerData.capabilities().Start(ctx, known)
-	observation := r.providerData.delivery().Observe(ctx, model.identity(r.providerData, &model), model.drift(), lost.AddedTo(records))
+	identity := model.identity(r.providerData, &model)
+	r.providerData.registry.RecordKey(identity.Key)
+	observation := r.providerData.delivery().Observe(ctx, identity, model.drift(), lost.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool {
 		return !r.providerData.HasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
@@ -224,8 +226,8 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 		return false
 	}
 	outcome := f.delivery().Apply(ctx, deploy.Request{
-		TargetIdentity: model.identity(f, model),
-		Remove:         removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
+		TargetIdentity: model.identity(f, model), Keys: f.registry.Keys,
+		Remove: removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)
