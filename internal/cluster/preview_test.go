@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -27,7 +28,7 @@ func previewOf(entries map[string]cluster.Entry) *deploy.Preview {
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return set.Connect(name) },
 		Connectable: set.IsConnectable, Snapshots: &deploy.SnapshotCache{}, Parallelism: 2,
-		KnowsInstance: func(string) bool { return false },
+		Former: func(string, string) []release.Known { return nil },
 	}
 }
 

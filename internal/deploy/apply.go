@@ -69,6 +69,9 @@ type Request struct {
 	Settings Settings
 	// Policies check what is written, nil if there are none.
 	Policies Policies
+	// Keys returns the keys of all targets of this process, nil for none. A removal leaves what one
+	// of them has taken over.
+	Keys func() []string
 }
 
 // Settings apply to all deployments of a request.
@@ -199,9 +202,11 @@ func (r Request) steps() []rollout.Step {
 	return append(steps, r.Unchanged...)
 }
 
-func (s Settings) write(d target.Deployment, mark release.Mark) release.Write {
+func (s Settings) write(d target.Deployment, by release.Claimant) release.Write {
 	return release.Write{
-		Mark:          mark,
+		Mark:          by.Mark,
+		Proof:         by.Proof,
+		Known:         by.Known,
 		Wait:          s.Wait,
 		Timeout:       s.timeout(d),
 		MaxHistory:    s.MaxHistory,
@@ -219,8 +224,8 @@ func (s Settings) timeout(d target.Deployment) time.Duration {
 	return s.Timeout
 }
 
-// recordOfWrite returns the record of a deployment that was written on the cluster with this UID.
-func recordOfWrite(d target.Deployment, written release.Written, uid string) Record {
+// recordOfWrite returns the record of a deployment that was written with a proof.
+func recordOfWrite(d target.Deployment, written release.Written, proof release.Proof) Record {
 	record := Record{
 		Release:   written.Observed.Release,
 		Namespace: written.Observed.Namespace,
@@ -230,7 +235,7 @@ func recordOfWrite(d target.Deployment, written release.Written, uid string) Rec
 		State:     status.Ready,
 		Objects:   written.Rendering.Hashes(),
 		Rules:     release.RulesOf(d.Options),
-		Known:     knownOf(d, written, uid),
+		Known:     knownOf(d, written, proof),
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
@@ -241,10 +246,10 @@ func recordOfWrite(d target.Deployment, written release.Written, uid string) Rec
 }
 
 // knownOf returns what a removal of a written release needs.
-func knownOf(d target.Deployment, written release.Written, uid string) release.Known {
+func knownOf(d target.Deployment, written release.Written, proof release.Proof) release.Known {
 	return release.Known{
-		Release: d.Release, Namespace: d.Namespace, UID: uid, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
-		Content: written.Content, Revision: written.Observed.Revision, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
+		Release: d.Release, Namespace: d.Namespace, UID: proof.UID, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
+		Key: proof.Key, Revision: max(written.Revision, written.Observed.Revision), TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
 }
 

@@ -22,10 +22,13 @@ func TestApplyToOneDeployment(t *testing.T) {
 	t.Parallel()
 	const oldDigest, newDigest = "v1-old", "v1-new"
 	old, web := deployment("c1", "web", oldDigest), deployment("c1", "web", newDigest)
-	of := func(change func(*release.Observed)) *release.Observed {
+	forged := func(change func(*release.Observed)) *release.Observed {
 		observed := deployed(old)
 		change(&observed)
 		return &observed
+	}
+	of := func(change func(*release.Observed)) *release.Observed {
+		return new(signed(*forged(change), proofOn("c1")))
 	}
 	broken := errors.New("quota exceeded")
 	left := func(state status.State, message, digest string) *deploy.Record {
@@ -58,7 +61,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 		},
 		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOfWrite(web)))},
 		"unchanged": {
-			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: unverified(recordOfWrite(web)),
+			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: new(recordOfWrite(web)),
 		},
 		"recover": {
 			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(upgraded(recordOfWrite(web))),
@@ -67,10 +70,10 @@ func TestApplyToOneDeployment(t *testing.T) {
 			there: of(func(o *release.Observed) {
 				o.Mark.Instance, o.Mark.Digest, o.Mark.AdoptionKey = "former", newDigest, "k"
 			}), unknown: true,
-			did: []string{"adopt ns/web"}, want: unverified(recordOfWrite(web)),
+			did: []string{"adopt ns/web"}, want: new(recordOfWrite(web)),
 		},
 		"belongs to another owner": {
-			there: of(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "somebody", "j" }), unknown: true,
+			there: forged(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "somebody", "j" }), unknown: true,
 			fails: []string{"c1/web deploying"},
 		},
 		"not ready and not waited for": {
@@ -120,7 +123,22 @@ func TestApplyToOneDeployment(t *testing.T) {
 			there: of(func(o *release.Observed) { o.Mark.Instance = "successor" }), remove: true,
 		},
 		"uninstall refuses what plain Helm has": {
-			there: of(func(o *release.Observed) { o.Mark = release.Mark{} }), remove: true,
+			there: forged(func(o *release.Observed) { o.Revision, o.Mark = 2, release.Mark{} }), remove: true,
+			fails: []string{"c1/web removing"}, want: left(status.Ready, "", oldDigest),
+		},
+		"uninstall refuses what others claim without a proof": {
+			there: forged(func(o *release.Observed) { o.Revision, o.Mark.Revision, o.Mark.Instance = 2, 2, "successor" }), remove: true,
+			fails: []string{"c1/web removing"}, want: left(status.Ready, "", oldDigest),
+		},
+		"uninstall of a record that was changed in place": {
+			there: forged(func(o *release.Observed) { o.Mark.Instance = "successor" }), remove: true, did: []string{"uninstall ns/web"},
+		},
+		"a digest without a proof": {
+			there: forged(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOfWrite(web))),
+		},
+		"a newer revision without a proof": {
+			there: forged(func(o *release.Observed) { o.Revision, o.Mark.Revision, o.Mark.Digest = 2, 2, newDigest }),
+			fails: []string{"c1/web deploying"}, want: left(status.Ready, "", oldDigest),
 		},
 	}
 	for name, test := range tests {
@@ -177,24 +195,19 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b")}
 	asked.Settings.TakeOwnership = true
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	proof := proofOn("c1")
 	own := func(bundle, digest string) release.Mark {
 		made := mark(bundle, digest, 0)
 		made.UninstallPolicy.OwnValues, made.Text = true, release.TextPublic
 		return made
 	}
 	want := map[string]release.Write{
-		"ns/slow": {Mark: own("slow", "v1-a"), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
-		"ns/web":  {Mark: own("web", "v1-b"), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
+		"ns/slow": {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
+		"ns/web":  {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
 	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Token", "NamespaceUsedBy")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-}
-
-// unverified returns the record of a release that was not written and that state did not have.
-func unverified(record deploy.Record) *deploy.Record {
-	record.Known.Content = ""
-	return &record
 }
 
 func TestApplyMoves(t *testing.T) {
@@ -240,9 +253,7 @@ func TestApplyMoves(t *testing.T) {
 		},
 		"another instance has taken the old one": {
 			to: renamed, arrange: func(m *memoryCluster) {
-				taken := deployed(old)
-				taken.Mark.Instance = "successor"
-				m.put(taken)
+				m.put(signed(by(deployed(old), "successor"), proofOn("c1")))
 			},
 			did: []string{"install ns/site"}, want: recordOfWrite(renamed), held: "ns/site",
 		},
@@ -252,7 +263,7 @@ func TestApplyMoves(t *testing.T) {
 		},
 		"a move that was broken off goes on": {
 			to: renamed, arrange: func(m *memoryCluster) { m.put(deployed(renamed)) },
-			did: []string{"keep ns/site", "uninstall ns/web"}, want: *unverified(recordOfWrite(renamed)), held: "ns/site",
+			did: []string{"keep ns/site", "uninstall ns/web"}, want: recordOfWrite(renamed), held: "ns/site",
 		},
 	}
 	for name, test := range tests {
@@ -489,7 +500,7 @@ func TestApplyKeepsPromisedObjects(t *testing.T) {
 			}
 			want := upgraded(recordOfWrite(web))
 			if test.did[len(test.did)-1] == "keep ns/web" {
-				want = *unverified(recordOfWrite(web))
+				want = recordOfWrite(web)
 			}
 			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)

@@ -23,9 +23,7 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 		// exist as well.
 		prior.State = status.ErrApplied
 		if err != nil || release.Exists(observed) {
-			if observed != nil {
-				known.Revision = observed.Revision
-			}
+			known = w.seen(known, observed)
 			prior.Left = append(without(prior.Left, known), known)
 		}
 		return &prior
@@ -46,12 +44,21 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	if w.had && observed.Status == release.StatusDeployed { // It was rolled back, or nothing was written.
 		w.run.results.addAsBefore(w.key)
 	}
-	left.Known.Revision = observed.Revision
-	if w.run.known().ownership(*observed).IsByTarget() {
+	left.Known = w.seen(known, observed)
+	if claimant := w.claimant(); claimant.Trusts(*observed) {
 		left.Digest = observed.Mark.Digest
-		w.run.results.addWritten(w.key, pendingInspection{observed: *observed})
+		proof, _ := claimant.ProofOf(*observed)
+		w.run.results.addWritten(w.key, pendingInspection{observed: *observed, proof: proof})
 	}
 	return &left
+}
+
+// seen returns known with the newest revision, if the target wrote it.
+func (w *deploymentWrite) seen(known release.Known, observed *release.Observed) release.Known {
+	if observed != nil && w.claimant().Trusts(*observed) {
+		known.Revision = observed.Revision
+	}
+	return known
 }
 
 // failWithPanic notes a deployment whose work ended in a panic. The deployment counts as existing,
@@ -69,19 +76,15 @@ func (w *deploymentWrite) failWithPanic(err error) {
 	})
 }
 
-// knownAfterFailure returns what state is to record of a release whose write failed. Content is
-// that of the record which the write made, else the recorded content from before.
+// knownAfterFailure returns what state is to record of a release whose write failed. If the write
+// made no record, this is what was recorded before.
 func (w *deploymentWrite) knownAfterFailure(written release.Written) release.Known {
-	known := knownOf(w.d, written, w.run.snapshot.snapshot.UID)
-	known.Instance = w.run.request.mark("", "").Instance
-	before := w.run.known().find(w.d.Namespace, w.d.Release)
-	if before == nil {
-		return known
+	claimant := w.claimant()
+	if claimant.Known != nil && written.Revision == 0 {
+		return *claimant.Known
 	}
-	if written.Content == "" {
-		return *before
-	}
-	known.Revision = max(known.Revision, before.Revision)
+	known := knownOf(w.d, written, claimant.Proof)
+	known.Instance = claimant.Mark.Instance
 	return known
 }
 

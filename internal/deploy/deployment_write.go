@@ -47,8 +47,8 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 			return w.reportUnwritten("looking up the release", err)
 		}
 	}
-	options := w.options(known, token)
-	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Mark, observed, w.run.request.Settings.TakeOwnership)
+	options := w.options(token)
+	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.TakeOwnership)
 	if err != nil {
 		return w.reportUnwritten("deploying", withMaker(ctx, w.run.snapshot.cluster, observed, err))
 	}
@@ -82,11 +82,9 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 }
 
 // options returns the options of the write.
-func (w *deploymentWrite) options(known *release.Known, turn release.Token) release.Write {
-	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
-	mark.UninstallPolicy, mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
-	options := w.run.request.Settings.write(w.d, mark)
-	options.Known = known
+func (w *deploymentWrite) options(turn release.Token) release.Write {
+	options := w.run.request.Settings.write(w.d, w.claimant())
+	options.Mark.UninstallPolicy, options.Mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
 	for _, former := range w.prior.all() {
 		if at := release.Key(former.Namespace, former.Release); at != release.Key(w.d.Namespace, w.d.Release) {
 			options.Former = append(options.Former, at)
@@ -100,23 +98,26 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 	return options
 }
 
+// claimant returns the target in relation to the release.
+func (w *deploymentWrite) claimant() release.Claimant {
+	return w.run.known().claimant(w.d.Bundle.Name, w.d.Digest, w.d.Namespace, w.d.Release)
+}
+
 func (w *deploymentWrite) listener() *deploymentProgress { return w.run.progress.deployments[w.key] }
 
-// write carries out an action. If the existing release has other objects than the plan showed,
-// write upgrades it afterwards. It returns the last action that was carried out.
+// write carries out an action. If the existing release has other objects than the plan showed, or
+// its content is not proven, write upgrades it afterwards. It returns the last action that was
+// carried out.
 func (w *deploymentWrite) write(ctx context.Context, action release.Action, observed *release.Observed, options release.Write) (release.Action, release.Written, error) {
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
-	if err == nil && !action.Writes() && promised && !release.KeepsPromise(written.Rendering.Hashes(), planned) {
-		// The release was deployed when its cluster had other capabilities.
+	if err == nil && !action.Writes() && (written.Untrusted || promised && !release.KeepsPromise(written.Rendering.Hashes(), planned)) {
+		// The record was changed, or the release was deployed when its cluster had other capabilities.
 		action = action.WithRewrite(true)
 		if err = options.Token.Resume(ctx); err == nil {
 			written, err = cluster.Write(ctx, action, w.d, &written.Observed, options)
 		}
-	}
-	if !action.Writes() {
-		written.Content = contentOf(options.Known, w.d.Digest) // A record that was read and not written proves nothing.
 	}
 	return action, written, err
 }
@@ -124,7 +125,8 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 // finish notes what was written and removes the releases that the deployment had before.
 func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Token) *Record {
 	w.run.taken.by(w.key.Bundle)
-	record := recordOfWrite(w.d, written, w.run.snapshot.snapshot.UID)
+	claimant := w.claimant()
+	record := recordOfWrite(w.d, written, claimant.Proof)
 	isPlanned := w.run.request.Ready[w.key]
 	if !action.Writes() {
 		isPlanned = isPlanned || w.stays()
@@ -133,7 +135,7 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 			return nil
 		}
 	}
-	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, stores: action.Writes(), isPlanned: isPlanned})
+	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, proof: claimant.Proof, stores: action.Writes(), isPlanned: isPlanned})
 	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
 		record.State = status.ErrApplied
 		w.run.results.addFailed(w.key, "removing the former release", err, &record)
@@ -170,14 +172,6 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written rel
 	}
 	record.State, record.Message = state, message
 	return fmt.Errorf("release %s in namespace %s is %s: %s", record.Release, record.Namespace, state, message)
-}
-
-// contentOf returns the recorded content of a release with a digest, "" if there is none.
-func contentOf(known *release.Known, digest string) string {
-	if known == nil || known.Digest != digest {
-		return ""
-	}
-	return known.Content
 }
 
 // removeFormer removes the releases that a deployment had before, but not the objects that the new

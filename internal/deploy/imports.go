@@ -43,6 +43,9 @@ type Imported struct {
 	// nothing is imported then.
 	Failures []Failure
 
+	// key is the key with which the target continues.
+	key string
+
 	mu    sync.Mutex
 	uids  map[string]string // a cluster by its identity
 	marks map[Key]release.Mark
@@ -50,7 +53,7 @@ type Imported struct {
 
 // Import reads the releases of a target on clusters, on at most parallelism at once.
 func Import(ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error)) *Imported {
-	found := &Imported{uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
+	found := &Imported{key: release.RecordKey(owner, "", nil), uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
 	const doing = "reading the cluster"
 	var reading errgroup.Group
 	reading.SetLimit(max(1, parallelism))
@@ -111,9 +114,10 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 			Digest: there.Mark.Digest, State: status.Ready, Objects: renderings[n].Hashes(), // A refresh follows.
 		}
 		record.Counts = status.Counts{Ready: len(record.Objects)}
-		// The content is not trusted: it is unknown who wrote the record.
+		// The content is not trusted: it is unknown who wrote the record. The key is for the next
+		// revisions.
 		record.Known = release.Known{
-			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision,
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision, Key: i.key, Imported: true,
 		}
 		if first, twice := i.Records[key]; twice { // Only one of the releases is that of the deployment.
 			first.Left = append(first.Left, record.Known)

@@ -89,7 +89,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("deployments of another instance (-want +got):\n%s", diff)
 	}
 	record := imported.Records[deploy.Key{Cluster: "b", Bundle: "web"}]
-	if record.Release != "web" || record.Chart != "web" || record.Known.UID != "uid-b" || record.Known.Revision != 3 || record.Known.Content != "" {
+	if record.Release != "web" || record.Chart != "web" || record.Known.UID != "uid-b" || record.Known.Revision != 3 || record.Known.Key == "" || !record.Known.Imported {
 		t.Errorf("the record is %+v", record)
 	}
 	if len(record.Left) != 1 || record.Left[0].Release != "web-old" {

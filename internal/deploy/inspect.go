@@ -57,6 +57,7 @@ func (e *Engine) inspectAll(ctx context.Context, cluster Cluster, inspections []
 // deployments of the cluster are done.
 type pendingInspection struct {
 	observed release.Observed
+	proof    release.Proof
 	// stores reports that the objects are as this write made them. Differences that remain are
 	// changes that the cluster made.
 	stores bool
@@ -85,7 +86,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		if !known || seen.isPlanned && !seen.stores {
 			continue
 		}
-		inspection := release.Inspection{Observed: seen.observed, Rules: record.Rules}
+		inspection := release.Inspection{Observed: seen.observed, Rules: record.Rules, Proof: seen.proof}
 		if !seen.stores {
 			inspection.Stored = record.Stored
 		}
@@ -106,7 +107,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 			continue
 		}
 		observation := record.observation(written[key].observed, release.Self)
-		observation.Objects = &finding
+		observation.Objects, observation.RecordChanged = &finding, finding.RecordChanged
 		r.results.addSucceeded(key, record.after(observation))
 	}
 }

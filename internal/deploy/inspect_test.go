@@ -60,7 +60,7 @@ func TestObserveLive(t *testing.T) {
 			want: as(status.NotReady, "slow", status.Counts{Ready: 1, Unknown: 1}),
 		},
 		"taken over": {
-			there: func(o *release.Observed) { o.Mark.Instance = "successor" }, blind: true,
+			there: func(o *release.Observed) { *o = signed(by(*o, "successor"), proofOn("c1")) }, blind: true,
 			want: func() *deploy.Record {
 				record := as(status.Modified, "the release has another owner", status.Counts{Unknown: 2})
 				record.Digest = ""
@@ -154,6 +154,7 @@ func TestApplyCorrectsDrift(t *testing.T) {
 			there := deployed(web)
 			if test.former {
 				there.Mark.Instance, there.Mark.AdoptionKey = "former", "k"
+				there = signed(there, proofOn("c1"))
 			}
 			clusters["c1"].put(there)
 			prior := recordOfWrite(web)

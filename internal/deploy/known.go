@@ -44,23 +44,14 @@ func (k knownOfCluster) names() []string {
 	return names
 }
 
-// markOf returns the mark of a deployment of this target, with the id that state has for its
-// release.
-func (k knownOfCluster) markOf(bundle, digest string, known *release.Known) release.Mark {
-	if known == nil {
-		return k.request.mark(bundle, digest)
-	}
-	return k.request.Mark(bundle, digest, *known)
+// claimant returns this target in relation to a release of this cluster that state may have.
+func (k knownOfCluster) claimant(bundle, digest, namespace, name string) release.Claimant {
+	return k.request.claimant(bundle, digest, k.uid, k.find(namespace, name))
 }
 
-// ownership returns who has a release on this cluster: the target or another owner. The id that
-// state has for that release counts as the target's own.
+// ownership returns who has a release on this cluster: the target or another owner.
 func (k knownOfCluster) ownership(observed release.Observed) release.Ownership {
-	known := release.Known{}
-	if found := k.find(observed.Namespace, observed.Release); found != nil {
-		known = *found
-	}
-	return k.request.ownership(observed, known)
+	return k.claimant("", "", observed.Namespace, observed.Release).Ownership(observed)
 }
 
 // deployedTo returns the releases that other deployments of the request have in a namespace of

@@ -27,6 +27,8 @@ const (
 	owner    = "o"
 	instance = "i"
 	of       = "t" // the target
+	// recordKey proves what the target writes.
+	recordKey = "key of the target"
 )
 
 // capabilities is the operation that runs at the same time as a snapshot, in the same slot.
@@ -220,8 +222,8 @@ func (m *memoryCluster) Write(ctx context.Context, action release.Action, d targ
 	made.Mark.Revision = made.Revision
 	if err := m.broken[key]; err != nil {
 		made.Status = release.StatusFailed
-		m.releases[key] = made
-		return release.Written{Content: contentOf(d.Digest)}, err
+		m.releases[key] = signed(made, w.Proof)
+		return release.Written{Revision: made.Revision}, err
 	}
 	rendering := rendered(d)
 	for _, object := range rendering.Objects {
@@ -234,8 +236,9 @@ func (m *memoryCluster) Write(ctx context.Context, action release.Action, d targ
 	for _, object := range rendering.Objects {
 		m.objects[object.Key()] = key
 	}
+	made = signed(made, w.Proof)
 	m.releases[key] = made
-	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key], Content: contentOf(d.Digest)}, nil
+	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key]}, nil
 }
 
 func (m *memoryCluster) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
@@ -327,10 +330,21 @@ func mark(name, digest string, revision int) release.Mark {
 
 // deployed returns the release of a deployment at its first revision.
 func deployed(d target.Deployment) release.Observed {
-	return release.Observed{
+	return signed(release.Observed{
 		Release: d.Release, Namespace: d.Namespace, Revision: 1, Status: release.StatusDeployed,
 		Mark: mark(d.Bundle.Name, d.Digest, 1),
-	}
+	}, proofOn(d.Cluster))
+}
+
+// proofOn is the proof of the target on a cluster.
+func proofOn(cluster string) release.Proof {
+	return release.Proof{Key: recordKey, UID: "uid-" + cluster}
+}
+
+// signed returns a release as the target writes it.
+func signed(observed release.Observed, proof release.Proof) release.Observed {
+	observed.MAC = proof.OfLabels(observed)
+	return observed
 }
 
 // recordOfWrite returns the record of a deployment after a successful apply.
@@ -345,7 +359,7 @@ func recordOfWrite(d target.Deployment) deploy.Record {
 func knownOf(d target.Deployment) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: "uid-" + d.Cluster, Instance: instance, Digest: d.Digest,
-		Content: contentOf(d.Digest), Revision: 1, UninstallPolicy: release.UninstallPolicyOf(d),
+		Key: recordKey, Revision: 1, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
 }
 
@@ -355,11 +369,9 @@ func upgraded(record deploy.Record) deploy.Record {
 	return record
 }
 
-func contentOf(digest string) string { return "content of " + digest }
-
 func request(prior map[deploy.Key]deploy.Record) deploy.Request {
 	return deploy.Request{
-		TargetIdentity: deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, Prior: prior,
+		TargetIdentity: identity(), Prior: prior,
 		Settings: deploy.Settings{
 			Wait: true, Timeout: time.Minute, MaxHistory: 5,
 			Description: func(d target.Deployment) string { return d.Bundle.Name },

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -81,19 +80,23 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, id
 			found.addLost(key)
 			continue
 		}
-		prior.Known = identity.completed(prior.Known, *observed, snapshot.UID)
+		known := prior.current()
+		claimant := identity.claimant("", "", snapshot.UID, &known)
+		prior.Known = seenBy(claimant, *observed)
 		if drift == DriftNone {
 			found.addRelease(key, prior)
 			continue
 		}
-		observation := prior.observation(*observed, identity.ownership(*observed, prior.Known))
+		observation := prior.observation(*observed, claimant.Ownership(*observed))
+		observation.RecordChanged = claimant.IsForged(*observed)
 		if observation.Ownership == release.OtherTool {
 			observation.Maker = makerOf(ctx, cluster, *observed)
 		}
 		record := prior.after(observation)
 		found.addRelease(key, record)
 		if needsInspection(record, drift) {
-			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
+			proof, _ := claimant.ProofOf(*observed)
+			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored, Proof: proof}
 			observations[key] = observation
 		}
 	}
@@ -176,12 +179,8 @@ func (s *observationBuilder) addFinding(key Key, observation status.Observation,
 	switch {
 	case drift == DriftLive:
 		s.observation.Findings[key] = finding
-		record := s.observation.Records[key]
-		if s.prior[key].Known.Instance == "" && record.Known.Instance != "" { // See completed.
-			record.Known.Content = finding.Content
-		}
-		observation.Objects, observation.RecordChanged = &finding, record.contentChanged(finding.Content)
-		s.observation.Records[key] = record.after(observation)
+		observation.Objects, observation.RecordChanged = &finding, finding.RecordChanged
+		s.observation.Records[key] = s.observation.Records[key].after(observation)
 	case len(finding.Refused) == 0:
 		only := status.OnlyReadiness(finding)
 		observation.Objects = &only
@@ -214,26 +213,14 @@ func (s *observationBuilder) keepUnreachable(failure Failure, keys ...Key) {
 	}
 }
 
-// completed adds what a state of an earlier version of the provider lacks. It takes the values
-// from the record, which must have the owner of this target and its id or name. Except for an
-// import, nothing else takes these values from a record.
-func (h TargetIdentity) completed(known release.Known, observed release.Observed, uid string) release.Known {
-	known.Release, known.Namespace, known.Revision = observed.Release, observed.Namespace, observed.Revision
-	if known.UID == "" {
-		known.UID = uid
-	}
-	if ownership := h.ownership(observed, release.Known{}); known.Instance == "" && (ownership == release.Self || ownership == release.SameName) {
-		known.Instance, known.UninstallPolicy = observed.Mark.Instance, observed.Mark.UninstallPolicy
-		known.Digest = cmp.Or(known.Digest, observed.Mark.Digest)
+// seenBy returns what state is to have of a release that was read: its newest revision, if the
+// target wrote it.
+func seenBy(claimant release.Claimant, observed release.Observed) release.Known {
+	known := *claimant.Known
+	if claimant.Trusts(observed) {
+		known.Revision = observed.Revision
 	}
 	return known
-}
-
-// contentChanged reports that a release record is not the one which this target wrote. A user who
-// may write Secrets in the namespace may change the record. A record with another digest is not
-// reported: a killed apply made it.
-func (r Record) contentChanged(content string) bool {
-	return content != "" && r.Known.Content != "" && !r.Known.Trusts(content) && r.Digest == r.Known.Digest
 }
 
 // Snapshots lists the releases of clusters. Clusters that cannot be read are missing in the

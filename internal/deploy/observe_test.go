@@ -56,14 +56,14 @@ func TestObserveReleases(t *testing.T) {
 		},
 		"upgraded by plain Helm": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Revision++ },
-			want: new(upgraded(*undigested("the newest revision was created by another tool"))),
+			want: undigested("the newest revision was created by another tool"),
 		},
 		"taken by another instance": {
-			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Instance = "successor" },
+			prior: as(status.Ready, ""), change: func(o *release.Observed) { *o = signed(by(*o, "successor"), proofOn("c1")) },
 			want: undigested("the release has another owner"),
 		},
 		"written by this instance with another digest": {
-			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Digest = "v1-b" },
+			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Digest = "v1-b"; *o = signed(*o, proofOn("c1")) },
 			want: func() *deploy.Record { r := as(status.Ready, ""); r.Digest = "v1-b"; return &r }(),
 		},
 		"ready by now": {prior: as(status.NotReady, "0 of 1"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"}},

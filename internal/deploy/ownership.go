@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ type TargetIdentity struct {
 	Owner, Target, Instance string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
+	// Key proves which release records the target wrote; see release.RecordKey.
+	Key string
 }
 
 // mark returns the mark that the target writes on the record of a bundle's release.
@@ -25,25 +28,19 @@ func (h TargetIdentity) mark(bundle, digest string) release.Mark {
 	return mark
 }
 
-// ownership returns who has a release: the target or another owner. The id that state has for that
-// release counts as the target's own.
-func (h TargetIdentity) ownership(observed release.Observed, known release.Known) release.Ownership {
-	return h.Mark("", "", known).Ownership(observed)
+// claimant returns the target in relation to a release. uid is the identity of the cluster as it
+// was read, and known is what state has of the release, nil for nothing.
+func (h TargetIdentity) claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
+	if known != nil {
+		uid = cmp.Or(uid, known.UID)
+	}
+	return release.Claimant{Mark: h.mark(bundle, digest), Proof: release.Proof{Key: h.Key, UID: uid}, Known: known}
 }
 
 // existing returns releases with the owner and the name of the target that are in no state of the
 // target, sorted. A release with its adoption key is its own.
 func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
-	return snapshot.Owned(h.mark("", ""), release.SameName)
-}
-
-// Mark returns the mark of the target, with the id that state has for a release.
-func (h TargetIdentity) Mark(bundle, digest string, known release.Known) release.Mark {
-	mark := h.mark(bundle, digest)
-	if known.Instance != mark.Instance {
-		mark.KnownAs = known.Instance
-	}
-	return mark
+	return snapshot.Owned(h.claimant("", "", snapshot.UID, nil), release.SameName)
 }
 
 // OtherClusterError reports that a connection leads to another cluster than the planned one.
@@ -103,8 +100,8 @@ func makerOf(ctx context.Context, cluster RecordReader, observed release.Observe
 	return maker
 }
 
-// Orphan is a release with the id of a target whose state does not have the release, such as after
-// a killed apply.
+// Orphan is a release that a target wrote and whose state does not have the release, such as after a
+// killed apply.
 type Orphan struct {
 	Cluster   string
 	Release   string
@@ -114,9 +111,9 @@ type Orphan struct {
 	Objects []string
 }
 
-// A user who may write Secrets can make any number of records with the id of a target, of any
-// size. So few orphans are listed for each cluster. Their objects are read one after the other,
-// and only for a short time.
+// A user who may write Secrets can replace the content of records by others of any size. So few
+// orphans are listed for each cluster. Their objects are read one after the other, and only for a
+// short time.
 const (
 	maxOrphansListed = 50
 	maxObjectsListed = 20
@@ -148,7 +145,7 @@ func (h TargetIdentity) unstored(stored map[releaseID]bool, snapshot release.Sna
 			left[key] = observed
 		}
 	}
-	return release.Snapshot{Releases: left}.Owned(h.mark("", ""), release.Self)
+	return release.Snapshot{Releases: left}.Owned(h.claimant("", "", snapshot.UID, nil), release.Self)
 }
 
 // orphans returns those of the unstored releases that the state does not have, by cluster. It

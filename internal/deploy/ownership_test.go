@@ -29,6 +29,7 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 		change func(*deploy.Request)
 		want   []string // existing releases
 		did    []string // on both clusters
+		signed bool
 	}{
 		"of its owner and name": {want: []string{"c1 ns/web"}},
 		"of its owner and name, of another bundle": {
@@ -40,10 +41,14 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 		},
 		"with its key": {
 			there:  func(o *release.Observed) { o.Mark.AdoptionKey = key },
-			change: func(r *deploy.Request) { r.AdoptionKey = key }, did: []string{"adopt ns/web", "install ns/api"},
+			change: func(r *deploy.Request) { r.AdoptionKey = key }, did: []string{"adopt ns/web", "install ns/api"}, signed: true,
+		},
+		"with its key, without a proof": {
+			there:  func(o *release.Observed) { o.Mark.AdoptionKey = key },
+			change: func(r *deploy.Request) { r.AdoptionKey = key }, want: []string{"c1 ns/web"},
 		},
 		"with consent": {
-			change: func(r *deploy.Request) { r.Settings.TakeOwnership = true }, did: []string{"adopt ns/web", "install ns/api"},
+			change: func(r *deploy.Request) { r.Settings.TakeOwnership = true }, did: []string{"upgrade ns/web", "install ns/api"},
 		},
 		"of its owner and name, removed by hand": {
 			there: func(o *release.Observed) { o.Status = release.StatusUninstalled }, did: []string{"install ns/web", "install ns/api"},
@@ -61,6 +66,9 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 			there.Mark.Instance = "lost"
 			if test.there != nil {
 				test.there(&there)
+			}
+			if test.signed {
+				there = signed(there, proofOn("c1"))
 			}
 			clusters["c1"].put(there)
 			asked := request(nil)
@@ -253,7 +261,7 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 		"changed by hand, written with consent":  {maker: byHand, change: write, consent: true, did: []string{"upgrade ns/web"}},
 		"changed by hand, removed with consent":  {maker: byHand, change: remove, consent: true, did: []string{"uninstall ns/web"}},
 		"taken back by Fleet, written":           {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
-		"taken back by Fleet, removed":           {maker: byFleet, change: remove, names: "Fleet's agent (mgmt/web)"},
+		"taken back by Fleet, removed":           {maker: byFleet, change: remove, failed: []string{"c1/web removing"}, names: "Fleet's agent (mgmt/web)"},
 		"made by something unreadable, removed":  {change: remove, failed: []string{"c1/web removing"}, names: "created by another tool"},
 		"taken back by Fleet, taken once more":   {maker: byFleet, change: write, consent: true, did: []string{"upgrade ns/web"}},
 		"taken back by Fleet, consent to remove": {maker: byFleet, change: remove, consent: true, did: []string{"uninstall ns/web"}},
@@ -337,9 +345,9 @@ func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	clusters := newFleet("c1")
 	there := deployed(web)
 	there.Mark.AdoptionKey = "k"
-	clusters["c1"].put(there)
+	clusters["c1"].put(signed(there, proofOn("c1")))
 	gainer, loser := request(nil), request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
-	gainer.TargetIdentity = deploy.TargetIdentity{Owner: owner, Target: "gainer", Instance: "g", AdoptionKey: "k"}
+	gainer.TargetIdentity = deploy.TargetIdentity{Owner: owner, Target: "gainer", Instance: "g", AdoptionKey: "k", Key: recordKey}
 	gainer.Create, gainer.Write = true, []target.Deployment{web}
 	loser.AdoptionKey, loser.Remove = "k", []deploy.Key{key("c1", "web")}
 	for _, asked := range []deploy.Request{gainer, loser} {
@@ -366,7 +374,9 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 		want    []deploy.Orphan
 	}{
 		"its own":              {want: found},
-		"of another instance":  {change: func(o *release.Observed) { o.Mark.Instance = "j" }},
+		"of another instance":  {change: func(o *release.Observed) { *o = signed(by(*o, "j"), proofOn("a")) }},
+		"forged":               {change: func(o *release.Observed) { o.Mark.Digest = "other" }},
+		"of another cluster":   {change: func(o *release.Observed) { *o = signed(*o, proofOn("b")) }},
 		"of nobody":            {change: func(o *release.Observed) { o.Mark = release.Mark{} }},
 		"of another tool":      {change: func(o *release.Observed) { o.Revision++ }},
 		"history of a removal": {change: func(o *release.Observed) { o.Status = release.StatusUninstalled }},
@@ -399,8 +409,7 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 				record.Known.UID = "" // As in a state of an earlier version.
 				prior[known] = record
 			}
-			identity := deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}
-			got := clusters.engine().Observe(t.Context(), identity, deploy.DriftRelease, prior)
+			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
 			if diff := cmp.Diff(test.want, got.Orphans, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("orphans (-want +got):\n%s", diff)
 			}
@@ -411,50 +420,66 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A refresh completes what a state of an earlier version lacks, and trusts the record once. From
-// then on, a record with other content is reported.
+// by returns a release with the id of another target.
+func by(observed release.Observed, instance string) release.Observed {
+	observed.Mark.Instance = instance
+	return observed
+}
+
+// A refresh reports a record that the target did not write. Nothing of it is stored.
 func TestObserveVerifiesRecords(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
-	early := recordOfWrite(web)
-	early.Known = release.Known{}
 	elsewhere := recordOfWrite(web)
 	elsewhere.Known.UID = "uid-of-another"
 	killed := recordOfWrite(web)
-	killed.Digest, killed.Known.Digest, killed.Known.Content = "v1-before", "v1-before", contentOf("v1-before")
+	killed.Digest, killed.Known.Digest = "v1-before", "v1-before"
 	after := killed
-	after.Digest = "v1-a"
+	after.Digest, after.Known.Revision = "v1-a", 2
 	forged := recordOfWrite(web)
 	forged.State, forged.Digest, forged.Message = status.Modified, "", "the release record was changed, so its hooks will not run"
+	unread := forged
+	unread.Counts = forged.Counts.Unseen()
+	others := unread
+	others.Message = "the newest revision was created by another tool"
 	tests := map[string]struct {
 		prior     deploy.Record
-		content   string
+		change    func(*release.Observed)
+		content   bool // It was changed.
 		confirmed bool
 		want      []deploy.Record
 		fails     []string
 	}{
-		"as it was written":     {prior: recordOfWrite(web), content: contentOf("v1-a"), want: []deploy.Record{recordOfWrite(web)}},
-		"of an earlier version": {prior: early, content: contentOf("v1-a"), want: []deploy.Record{recordOfWrite(web)}},
-		"of a killed apply":     {prior: killed, content: contentOf("v1-a"), want: []deploy.Record{after}},
-		"changed":               {prior: recordOfWrite(web), content: "something else", want: []deploy.Record{forged}},
+		"as it was written": {prior: recordOfWrite(web), want: []deploy.Record{recordOfWrite(web)}},
+		"of a killed apply": {prior: killed, change: func(o *release.Observed) {
+			o.Revision, o.Mark.Revision = 2, 2
+			*o = signed(*o, proofOn("c1"))
+		}, want: []deploy.Record{after}},
+		"with other content":   {prior: recordOfWrite(web), content: true, want: []deploy.Record{forged}},
+		"with the next digest": {prior: recordOfWrite(web), change: func(o *release.Observed) { o.Mark.Digest = "v1-b" }, want: []deploy.Record{unread}},
+		"a newer one, forged": {prior: recordOfWrite(web), change: func(o *release.Observed) {
+			o.Revision, o.Mark.Revision = 2, 2
+		}, want: []deploy.Record{others}},
+		"an older one": {prior: upgraded(recordOfWrite(web)), want: []deploy.Record{upgraded(others)}},
 		"on another cluster of this name": {
-			prior: elsewhere, content: contentOf("v1-a"), want: []deploy.Record{elsewhere}, fails: []string{"c1 reading the cluster"},
+			prior: elsewhere, want: []deploy.Record{elsewhere}, fails: []string{"c1 reading the cluster"},
 		},
-		"on another cluster, as configured": {prior: elsewhere, content: contentOf("v1-a"), confirmed: true},
+		"on another cluster, as configured": {prior: elsewhere, confirmed: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
 			there := deployed(web)
-			there.Mark.UninstallPolicy = release.UninstallPolicyOf(web)
+			if test.change != nil {
+				test.change(&there)
+			}
 			clusters["c1"].put(there)
 			clusters["c1"].confirmed = test.confirmed
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding {
-				return release.Finding{Ready: 2, Content: test.content}
+				return release.Finding{Ready: 2, RecordChanged: test.content}
 			}
-			identity := deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}
-			got := clusters.engine().Observe(t.Context(), identity, deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
+			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
 			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}

@@ -138,7 +138,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	waiting := recordOfWrite(on("c2", "waiting"))
 	waiting.State, waiting.Message, waiting.Known = status.NotReady, "as before", release.Known{}
 	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
-	observed := engine.Observe(t.Context(), deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, records)
+	observed := engine.Observe(t.Context(), identity(), deploy.DriftRelease, records)
 	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}

@@ -52,7 +52,7 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 			old := deployment("c2", "web", "v1-old")
 			there := deployed(old)
 			if strings.HasPrefix(test.panics, "read") {
-				there.Mark.Instance = "successor"
+				there = signed(by(there, "successor"), proofOn("c2"))
 			}
 			clusters["c2"].put(there)
 			asked := request(map[deploy.Key]deploy.Record{key("c2", "web"): recordOfWrite(old)})
@@ -120,7 +120,7 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 			asked.Write = append(asked.Write, deployment("c1", "web", "v1-new"), deployment("c2", "web", "v1-new"))
 
 			outcome := engine.Apply(t.Context(), asked)
-			observed := engine.Observe(t.Context(), deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, prior)
+			observed := engine.Observe(t.Context(), identity(), deploy.DriftRelease, prior)
 
 			if diff := cmp.Diff([]string{"c2/web reading the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)

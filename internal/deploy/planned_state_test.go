@@ -50,7 +50,7 @@ func TestApplyKeepsThePlannedState(t *testing.T) {
 				if test.former || test.prior != "" {
 					there := deployed(web)
 					there.Mark.Instance, there.Mark.AdoptionKey = "former", "k"
-					clusters["c1"].put(there)
+					clusters["c1"].put(signed(there, proofOn("c1")))
 					asked.AdoptionKey = "k"
 				}
 				if test.prior != "" {

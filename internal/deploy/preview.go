@@ -68,8 +68,9 @@ type Preview struct {
 	// Owner is that of the provider. While the owner is not known, only Diff reads clusters.
 	Owner        string
 	OwnerUnknown bool
-	// KnowsInstance reports whether a state of this process has had the id of a target.
-	KnowsInstance func(instance string) bool
+	// Former returns what states of this process have had of a release (see release.Key) of the
+	// target with an id.
+	Former func(instance, key string) []release.Known
 }
 
 // readsClusterOf reports whether a plan reads the cluster of a deployment that changes.
@@ -138,18 +139,27 @@ func isNew(d target.Deployment, prior Record) bool {
 	return !prior.isAt(d) || prior.Digest == ""
 }
 
-// ownMark returns the mark of a deployment that a plan compares with the release on its cluster. A
-// target that a plan creates has no id yet. A release of its owner and name is its own if a state
-// of this process has had the id of that release. Then the plan replaces the target, and the
-// create takes over what the delete leaves.
-func (p *Preview) ownMark(identity TargetIdentity, key Key, digest string, known release.Known, observed *release.Observed) release.Mark {
-	if observed != nil && p.isReplaced(identity, known, *observed) {
-		known.Instance = observed.Mark.Instance
+// claimant returns the target of a plan in relation to a release on its cluster. A target that a plan
+// creates has no id yet. A release of its owner and name is its own if a state of this process has
+// had that release. Then the plan replaces the target, and the create takes over what the delete
+// leaves.
+func (p *Preview) claimant(identity TargetIdentity, key Key, digest, uid string, prior Record, observed *release.Observed) release.Claimant {
+	own := identity.claimant(key.Bundle, digest, uid, nil)
+	if observed == nil {
+		return own
 	}
-	return identity.Mark(key.Bundle, digest, known)
-}
-
-// isReplaced reports whether a release belongs to the target that the plan replaces.
-func (p *Preview) isReplaced(identity TargetIdentity, known release.Known, observed release.Observed) bool {
-	return identity.Instance == "" && p.KnowsInstance(observed.Mark.Instance) && identity.ownership(observed, known) == release.SameName
+	for _, known := range prior.all() {
+		if known.Namespace == observed.Namespace && known.Release == observed.Release {
+			return identity.claimant(key.Bundle, digest, uid, &known)
+		}
+	}
+	if identity.Instance != "" || own.Ownership(*observed) != release.SameName {
+		return own
+	}
+	for _, known := range p.Former(observed.Mark.Instance, release.Key(observed.Namespace, observed.Release)) {
+		if replaced := identity.claimant(key.Bundle, digest, uid, &known); replaced.Ownership(*observed) == release.Self {
+			return replaced
+		}
+	}
+	return own
 }

@@ -134,7 +134,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 			c.withoutRelease(change)
 			continue
 		}
-		c.compare(ctx, change, *observed, read[release.Key(observed.Namespace, observed.Release)])
+		c.compare(ctx, change, snapshot.UID, *observed, read[release.Key(observed.Namespace, observed.Release)])
 	}
 }
 
@@ -216,24 +216,25 @@ func removedObjects(objects map[string]string) []diff.ObjectChange {
 }
 
 // compare compares a change with the record of its release.
-func (c *diffPreview) compare(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
+func (c *diffPreview) compare(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
 	switch {
 	case read.Err != nil:
 		c.expect()
 		c.notRead(change, read.Err)
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, observed)}, sides{before: read.Documents})
-	case c.isRefused(change, observed):
+		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, uid, observed)}, sides{before: read.Documents})
+	case c.isRefused(change, uid, observed):
 		c.notCompared(change, "the release has another owner")
 	default:
-		c.compareContents(ctx, change, observed, read)
+		c.compareContents(ctx, change, uid, observed, read)
 	}
 }
 
 // compareContents compares the objects of a release that its target may write.
-func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
+func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
 	preview := diff.Preview{Kind: diff.Modified}
-	addLimitations(&preview, *change.wanted, observed, c.Identity.ownership(observed, c.prior[change.key].Known))
+	own := c.claimantOf(change, uid, &observed)
+	addLimitations(&preview, *change.wanted, observed, own)
 	if !preview.Listed {
 		change.rendering, change.usesLookup = c.withLookups(ctx, change, observed, read)
 	}
@@ -242,7 +243,7 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 		return
 	}
 	preview.Notes = append(change.notes(), preview.Notes...)
-	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, read)})
+	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)})
 }
 
 // withLookups returns the rendering of a change in which templates find the objects of the
@@ -275,9 +276,9 @@ type sides struct {
 
 // textsOf returns the texts of a change that are from a Terraform configuration. For the former
 // revision they cannot be taken from state, because a failed apply may have changed the state.
-func textsOf(wanted target.Deployment, observed release.Observed, read release.Deployed) diff.HCLSides {
+func textsOf(wanted target.Deployment, observed release.Observed, own release.Claimant, read release.Deployed) diff.HCLSides {
 	found := diff.HCLSides{Before: diff.HCLText{All: true}, After: wanted.HCLText()}
-	if !observed.Current() {
+	if !own.Trusts(observed) {
 		return found
 	}
 	switch observed.Mark.Text {
@@ -290,30 +291,38 @@ func textsOf(wanted target.Deployment, observed release.Observed, read release.D
 }
 
 // removalNotes returns notes about a removal, such as why a release is not removed.
-func (c *diffPreview) removalNotes(change comparedChange, observed release.Observed) []string {
-	known := c.prior[change.key].Known
-	own := c.Identity.Mark(change.key.Bundle, known.Digest, known)
-	if _, err := release.DecideRemoval(own, &observed, c.TakesOwnership); err != nil {
+func (c *diffPreview) removalNotes(change comparedChange, uid string, observed release.Observed) []string {
+	own := c.claimantOf(change, uid, &observed)
+	action, err := release.DecideRemoval(own, &observed, c.TakesOwnership)
+	if err != nil {
 		return []string{"it is not removed: " + err.Error()}
 	}
-	if c.Identity.ownership(observed, known) != release.Self {
+	if action != release.Uninstall {
 		return []string{"it is not removed: " + cmp.Or(observed.Mark.OwnerText(), "another owner") + " has taken it over"}
 	}
-	if known.UninstallPolicy.KeepResources {
+	if c.prior[change.key].Known.UninstallPolicy.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
 	}
 	return nil
 }
 
 // isRefused reports whether an apply will not touch a release.
-func (c *diffPreview) isRefused(change comparedChange, observed release.Observed) bool {
-	own := c.ownMark(c.Identity, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
-	_, err := release.Decide(factsOf(*change.wanted, c.prior), own, &observed, c.TakesOwnership)
+func (c *diffPreview) isRefused(change comparedChange, uid string, observed release.Observed) bool {
+	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.TakesOwnership)
 	return err != nil
 }
 
+// claimantOf returns the target in relation to the release that a change starts from.
+func (c *diffPreview) claimantOf(change comparedChange, uid string, observed *release.Observed) release.Claimant {
+	digest := c.prior[change.key].Known.Digest
+	if change.wanted != nil {
+		digest = change.wanted.Digest
+	}
+	return c.claimant(c.Identity, change.key, digest, uid, c.prior[change.key], observed)
+}
+
 // addLimitations notes what a comparison cannot show, or not in the usual way.
-func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, ownership release.Ownership) {
+func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, own release.Claimant) {
 	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
@@ -323,7 +332,10 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status))
 	}
 	switch {
-	case !ownership.IsByTarget():
+	case own.IsForged(observed):
+		preview.Listed = true
+		preview.Notes = append(preview.Notes, "the content of its objects is not shown: the release record was changed")
+	case !own.Trusts(observed):
 		// The other owner may have used values that this provider does not have.
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: another owner created the release")

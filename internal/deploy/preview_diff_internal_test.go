@@ -27,21 +27,25 @@ func TestTextsOf(t *testing.T) {
 	former := release.Deployed{Values: map[string]any{"word": "then", "image": "web:1", "number": 1}}
 	after := diff.HCLText{Texts: []string{"now"}}
 	tests := map[string]struct {
-		origin   release.TextOrigin
-		revision int // of the mark
-		want     diff.HCLText
+		origin release.TextOrigin
+		forged bool
+		want   diff.HCLText
 	}{
-		"nothing from a configuration": {origin: release.TextPublic, revision: 2},
-		"values":                       {origin: release.TextOfValues, revision: 2, want: diff.HCLText{Texts: []string{"then"}}},
-		"files, or not known":          {revision: 2, want: diff.HCLText{All: true}},
-		"an origin of a newer version": {origin: "other", revision: 2, want: diff.HCLText{All: true}},
-		"a revision of somebody else":  {origin: release.TextPublic, revision: 1, want: diff.HCLText{All: true}},
+		"nothing from a configuration": {origin: release.TextPublic},
+		"values":                       {origin: release.TextOfValues, want: diff.HCLText{Texts: []string{"then"}}},
+		"files, or not known":          {want: diff.HCLText{All: true}},
+		"an origin of a newer version": {origin: "other", want: diff.HCLText{All: true}},
+		"labels of somebody else":      {origin: release.TextPublic, forged: true, want: diff.HCLText{All: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			observed := release.Observed{Revision: 2, Mark: release.Mark{Revision: test.revision, Text: test.origin}}
-			if diff := cmp.Diff(diff.HCLSides{Before: test.want, After: after}, textsOf(wanted, observed, former)); diff != "" {
+			own := release.Claimant{Proof: release.Proof{Key: "key"}}
+			observed := release.Observed{Revision: 2, Mark: release.Mark{Revision: 2, Text: test.origin}}
+			if !test.forged {
+				observed.MAC = own.Proof.OfLabels(observed)
+			}
+			if diff := cmp.Diff(diff.HCLSides{Before: test.want, After: after}, textsOf(wanted, observed, own, former)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -49,31 +49,45 @@ func TestNewObjects(t *testing.T) {
 func TestOwnershipOfAReplacement(t *testing.T) {
 	t.Parallel()
 	const owner, name = "o", "all"
-	marked := func(owner, name, instance string) release.Observed {
+	const former = "key of the former target"
+	marked := func(owner, name, instance string, keys ...string) release.Observed {
 		mark := release.NewMark(owner, name, instance, "web", "v1-a")
 		mark.Revision = 1
-		return release.Observed{Release: "web", Namespace: "ns", Revision: 1, Status: release.StatusDeployed, Mark: mark}
+		observed := release.Observed{Release: "web", Namespace: "ns", Revision: 1, Status: release.StatusDeployed, Mark: mark}
+		for _, key := range keys {
+			observed.MAC = release.Proof{Key: key, UID: "uid"}.OfLabels(observed)
+		}
+		return observed
 	}
 	tests := map[string]struct {
 		instance string // of the plan, "" while the target is created
 		observed release.Observed
 		want     release.Ownership
 	}{
-		"of the target that is replaced":               {observed: marked(owner, name, "former"), want: release.Self},
-		"of another target that the process has had":   {observed: marked(owner, "other", "former"), want: release.OtherTarget},
+		"of the target that is replaced":             {observed: marked(owner, name, "former", former), want: release.Self},
+		"of another target that the process has had": {observed: marked(owner, "other", "former", former), want: release.OtherTarget},
+		"newer, forged": {observed: func() release.Observed {
+			observed := marked(owner, name, "former")
+			observed.Revision, observed.Mark.Revision = 2, 2
+			return observed
+		}(), want: release.SameName},
 		"of another owner":                             {observed: marked("else", name, "former"), want: release.OtherOwner},
 		"of a target that no state has had":            {observed: marked(owner, name, "stranger"), want: release.SameName},
 		"of a target that no state has had, no create": {instance: "own", observed: marked(owner, name, "former"), want: release.SameName},
-		"its own":                          {instance: "own", observed: marked(owner, name, "own"), want: release.Self},
+		"its own":                          {instance: "own", observed: marked(owner, name, "own", "key"), want: release.Self},
 		"with an id that stands for no id": {observed: marked(owner, name, "sha256-e3b0c44298fc1c149afbf4c8996fb924"), want: release.SameName},
 		"of plain Helm":                    {observed: release.Observed{Revision: 1}, want: release.Unmarked},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &Preview{KnowsInstance: func(instance string) bool { return instance == "former" }}
-			identity := TargetIdentity{Owner: owner, Target: "all", Instance: test.instance}
-			own := p.ownMark(identity, Key{Cluster: "c", Bundle: "web"}, "v1-a", release.Known{}, &test.observed)
+			var registry Registry
+			registry.RecordInstance("former", map[Key]Record{{Cluster: "c", Bundle: "web"}: {
+				Release: "web", Namespace: "ns", Known: release.Known{UID: "uid", Instance: "former", Key: former, Revision: 1},
+			}})
+			p := &Preview{Former: registry.Former}
+			identity := TargetIdentity{Owner: owner, Target: "all", Instance: test.instance, Key: "key"}
+			own := p.claimant(identity, Key{Cluster: "c", Bundle: "web"}, "v1-a", "uid", Record{}, &test.observed)
 			if got := own.Ownership(test.observed); got != test.want {
 				t.Errorf("ownership = %d, want %d", got, test.want)
 			}

@@ -117,7 +117,7 @@ func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, s
 		key := KeyOf(d)
 		prior := o.plan.prior[key]
 		observed := snapshot.Find(d.Namespace, d.Release)
-		own := o.ownMark(o.identity, key, d.Digest, prior.Known, observed)
+		own := o.claimant(o.identity, key, d.Digest, snapshot.UID, prior, observed)
 		if release.Exists(observed) {
 			isFleets := o.release(ctx, cluster, d, own, *observed)
 			fromFleet = fromFleet || isFleets
@@ -153,14 +153,14 @@ func (o *ownershipPreview) object(d target.Deployment, occupied release.Existing
 // existing notes releases with the owner and the name of a target that is to be created.
 func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
 	for _, observed := range o.identity.existing(snapshot) {
-		if !o.isReplaced(o.identity, release.Known{}, observed) {
+		if o.claimant(o.identity, Key{}, "", snapshot.UID, Record{}, &observed).Ownership(observed) != release.Self {
 			o.add(&o.report.Existing, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
 		}
 	}
 }
 
 // release notes what happens to an existing release, and reports whether the release is Fleet's.
-func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Mark, observed release.Observed) (fromFleet bool) {
+func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Claimant, observed release.Observed) (fromFleet bool) {
 	key, facts := KeyOf(d), factsOf(d, o.plan.prior)
 	action, err := release.Decide(facts, own, &observed, o.take)
 	identity := observed.Mark.OwnerText()
@@ -176,7 +176,7 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 			return false
 		}
 	case release.SameName:
-		if !o.take && own.Instance == "" {
+		if !o.take && own.Mark.Instance == "" {
 			return false // See existing.
 		}
 		identity = "another " + identity + ", which is not in this state"

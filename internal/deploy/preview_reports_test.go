@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -20,7 +21,7 @@ func TestPreviewReports(t *testing.T) {
 	preview := &Preview{
 		Connect:     func(string) (PreviewedCluster, error) { return nil, errors.New("nobody is asked") },
 		Connectable: func(string) bool { return false }, Engine: New(nobody, 1), Snapshots: &SnapshotCache{}, Parallelism: 1,
-		KnowsInstance: func(string) bool { return true },
+		Former: func(string, string) []release.Known { return nil },
 	}
 	d := target.Deployment{
 		Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}, Release: "web", Namespace: "ns", Digest: "new",

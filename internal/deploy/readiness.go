@@ -33,7 +33,7 @@ func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record Rec
 	if err != nil || !release.Exists(observed) {
 		return record.State
 	}
-	observation := status.Observation{Release: observed, Ownership: r.request.ownership(*observed, record.Known)}
+	observation := status.Observation{Release: observed, Ownership: r.request.claimant("", "", r.snapshot.snapshot.UID, &record.Known).Ownership(*observed)}
 	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
 	if err != nil {
 		record.State, record.Message = status.NotReady, status.Message(err.Error())

@@ -19,8 +19,10 @@ type Registry struct {
 	targets map[string]*claim
 	// left is what deleted targets left to the target that is created with the same name.
 	left map[string]Predecessor
-	// instances are the ids of targets that were in a state.
-	instances map[string]bool
+	// instances are the ids of targets that were in a state, with the releases in it by release.Key.
+	instances map[string]map[string][]release.Known
+	// keys are the keys of targets that were read or applied.
+	keys map[string]bool
 	// uids are the identities of clusters, by the names of their entries.
 	uids map[string]string
 }
@@ -159,21 +161,53 @@ func (r *Registry) MayDeploy(name string, key Key) bool {
 	return false
 }
 
-// RecordInstance notes the id of a target that a state has.
-func (r *Registry) RecordInstance(instance string) {
+// RecordInstance notes the id of a target that a state has, and what the state has of its releases.
+func (r *Registry) RecordInstance(instance string, records map[Key]Record) {
+	known := map[string][]release.Known{}
+	for _, record := range records {
+		for _, of := range record.all() {
+			key := release.Key(of.Namespace, of.Release)
+			known[key] = append(known[key], of)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.instances == nil {
-		r.instances = map[string]bool{}
+		r.instances = map[string]map[string][]release.Known{}
 	}
-	r.instances[instance] = true
+	r.instances[instance] = known
 }
 
 // KnowsInstance reports whether the id of a target was in a state of this process.
 func (r *Registry) KnowsInstance(instance string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.instances[instance]
+	return r.instances[instance] != nil
+}
+
+// Former returns what a state of this process had of a release (see release.Key) of the target with
+// an id.
+func (r *Registry) Former(instance, key string) []release.Known {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.instances[instance][key]
+}
+
+// RecordKey notes the key of a target of this process.
+func (r *Registry) RecordKey(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keys == nil {
+		r.keys = map[string]bool{}
+	}
+	r.keys[key] = true
+}
+
+// Keys returns the keys of the targets of this process.
+func (r *Registry) Keys() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.keys))
 }
 
 // Identify notes the identities of clusters. A UID of "" is unknown.

@@ -2,7 +2,7 @@ package deploy
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -23,20 +23,23 @@ func (r *clusterRun) remover() releaseRemover {
 // remove removes a release that is in state, without the objects to spare. It reports whether it
 // removed anything. A release that another owner has taken over stays.
 func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known, spare map[string]string) (bool, error) {
-	mark := r.known.markOf(key.Bundle, known.Digest, &known)
+	claimant := r.known.request.claimant(key.Bundle, known.Digest, r.known.uid, &known)
 	take := r.known.request.Settings.TakeOwnership
 	// The removal fails if another instance has taken the release over since the cluster was read.
 	// A release that had another owner then may belong to this target now.
 	observed := r.seen.snapshot.Find(known.Namespace, known.Release)
-	action, err := release.DecideRemoval(mark, observed, take)
+	action, err := release.DecideRemoval(claimant, observed, take)
 	if action != release.Uninstall {
 		if observed, err = r.seen.cluster.Release(ctx, known.Namespace, known.Release); err != nil {
 			return false, err
 		}
-		action, err = release.DecideRemoval(mark, observed, take)
+		action, err = release.DecideRemoval(claimant, observed, take)
+	}
+	if err != nil && r.isTakenOver(*observed) {
+		action, err = release.Keep, nil
 	}
 	if err != nil {
-		return false, r.leaveToFleet(ctx, key, observed, err)
+		return false, withMaker(ctx, r.seen.cluster, observed, err)
 	}
 	if observed == nil {
 		if err := confirmMissing(ctx, r.seen.cluster, known); err != nil {
@@ -47,9 +50,8 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		r.results.addLeftTo(key, observed)
 		return false, nil // No release of this target is there.
 	}
-	known = r.known.request.completed(known, *observed, r.seen.snapshot.UID)
 	removal := release.Removal{
-		Mark: mark, TakeOwnership: take, Timeout: r.known.request.Settings.Timeout,
+		Mark: claimant.Mark, Proof: claimant.Proof, TakeOwnership: take, Timeout: r.known.request.Settings.Timeout,
 		Known: known, KeepObjects: map[string]bool{}, NamespaceUsedBy: r.known.deployedTo(known.Namespace, key),
 	}
 	for object := range spare {
@@ -63,13 +65,14 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	return true, err
 }
 
-// leaveToFleet returns nil and adds a notice if Fleet's agent continues to manage a release. A
-// release that was changed by hand is an error, because no state would have it after the removal.
-func (r releaseRemover) leaveToFleet(ctx context.Context, key Key, observed *release.Observed, err error) error {
-	err = withMaker(ctx, r.seen.cluster, observed, err)
-	if foreign, ok := errors.AsType[*release.ForeignError](err); ok && foreign.Maker.Fleet {
-		r.results.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: foreign.Maker.Name})
-		return nil
+// isTakenOver reports whether another target of this process wrote the newest record, as with
+// create_before_destroy and take_ownership.
+func (r releaseRemover) isTakenOver(observed release.Observed) bool {
+	if r.known.request.Keys == nil {
+		return false
 	}
-	return err
+	return slices.ContainsFunc(r.known.request.Keys(), func(key string) bool {
+		_, proven := release.Claimant{Proof: release.Proof{Key: key, UID: r.known.uid}}.ProofOf(observed)
+		return proven && observed.Mark.Instance != r.known.request.Instance
+	})
 }

@@ -65,18 +65,18 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
-	content := ""
+	revision := 0
 	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
-				return release.Written{Content: content}, retryable(err)
+				return release.Written{Revision: revision}, retryable(err)
 			}
 			// The former facts do not apply to a record that has changed since. For an unchanged
 			// record, the first decision is still right.
 			if isChanged(observed, now) {
-				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Mark, now, w.TakeRelease); err != nil {
-					return release.Written{Content: content}, permanent(err)
+				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeRelease); err != nil {
+					return release.Written{Revision: revision}, permanent(err)
 				}
 			}
 			observed = now
@@ -84,10 +84,8 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 		}
 		first = false
 		written, err := p.Cluster.Write(lasting, action, d, observed, w)
-		if written.Content == "" {
-			written.Content = content
-		}
-		content = written.Content
+		written.Revision = max(written.Revision, revision)
+		revision = written.Revision
 		return written, retryable(err)
 	})
 }
@@ -115,7 +113,7 @@ func (p retrying) Uninstall(ctx context.Context, observed release.Observed, remo
 				return release.Removed{Kept: kept}, retryable(err)
 			}
 			if now != nil {
-				action, err := release.DecideRemoval(removal.Mark, now, removal.TakeOwnership)
+				action, err := release.DecideRemoval(removal.Claimant(), now, removal.TakeOwnership)
 				if action != release.Uninstall {
 					return release.Removed{Kept: kept}, permanent(err)
 				}

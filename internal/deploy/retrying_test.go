@@ -27,7 +27,8 @@ func TestRetries(t *testing.T) {
 		return &observed
 	}
 	foreign := installed
-	foreign.Mark.Owner, foreign.Mark.Instance = "somebody", "else"
+	foreign.Mark.Owner, foreign.Mark.Instance, foreign.Mark.Revision, foreign.Revision = "somebody", "else", 2, 2
+	adopted := signed(by(installed, "gainer"), proofOn("c1"))
 	byHand := installed
 	byHand.Revision++
 	tests := map[string]struct {
@@ -59,10 +60,11 @@ func TestRetries(t *testing.T) {
 		"there, and not seen before":               {err: &release.ChangedError{}, times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
 		"a removal that breaks":                    {remove: true, err: busy, times: 1, leaves: marked(release.StatusUninstalling), want: []string{"uninstall ns/web", "uninstall ns/web"}},
 		"a removal of what changed since the look": {remove: true, times: 1, leaves: marked(release.StatusFailed), want: []string{"uninstall ns/web", "uninstall ns/web"}},
-		"a removal of what was taken since then":   {remove: true, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
+		"a removal of what was taken since then":   {remove: true, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}, fails: true},
+		"a removal of what was adopted meantime":   {remove: true, err: busy, times: 1, leaves: &adopted, want: []string{"uninstall ns/web"}},
 		"a removal of what was changed meantime":   {remove: true, err: busy, times: 1, leaves: &byHand, want: []string{"uninstall ns/web"}, fails: true},
 		"a removal of that, with consent":          {remove: true, take: true, err: busy, times: 1, leaves: &byHand, want: []string{"uninstall ns/web", "uninstall ns/web"}},
-		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
+		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}, fails: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

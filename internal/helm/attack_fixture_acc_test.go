@@ -15,6 +15,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -92,7 +93,7 @@ func (o *onCluster) observed() *release.Observed {
 
 func (o *onCluster) write(action release.Action, d target.Deployment, known *release.Known, change ...func(*release.Write)) (release.Written, error) {
 	o.Helper()
-	w := release.Write{Mark: release.NewMark("owner", "target", "instance", "web", d.Digest), Timeout: 20 * time.Second, MaxHistory: 5, Known: known}
+	w := release.Write{Mark: release.NewMark("owner", "target", "instance", "web", d.Digest), Proof: proof(), Timeout: 20 * time.Second, MaxHistory: 5, Known: known}
 	for _, change := range change {
 		change(&w)
 	}
@@ -106,12 +107,20 @@ func (o *onCluster) install(files map[string]string) release.Known {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return release.Known{Release: "web", Namespace: o.namespace, Content: written.Content}
+	return o.known(written.Revision)
+}
+
+// proof is the proof of the target that writes the release.
+func proof() release.Proof { return release.Proof{Key: "secret", UID: "uid"} }
+
+// known returns what the state has of the release.
+func (o *onCluster) known(revision int) release.Known {
+	return release.Known{Release: "web", Namespace: o.namespace, UID: proof().UID, Instance: "instance", Key: proof().Key, Revision: revision}
 }
 
 func (o *onCluster) uninstall(known release.Known) (release.Removed, error) {
 	o.Helper()
-	return o.client.Uninstall(o.Context(), *o.observed(), release.Removal{Timeout: 20 * time.Second, Known: known})
+	return o.client.Uninstall(o.Context(), *o.observed(), release.Removal{Mark: release.NewMark("owner", "target", "instance", "web", ""), Proof: proof(), Timeout: 20 * time.Second, Known: known})
 }
 
 // configMapFile returns a file with a config map.
@@ -164,11 +173,10 @@ func (o *onCluster) secrets() []string {
 // firstRecord is the name of the first record of the release.
 const firstRecord = "sh.helm.release.v1.web.v1"
 
-// tamper changes the content of the first record of the release, and keeps its labels.
-func (o *onCluster) tamper(change func(*helmrelease.Release)) {
+// record reads a record of the release.
+func (o *onCluster) record(name string) helmrelease.Release {
 	o.Helper()
-	secrets := o.objects.CoreV1().Secrets(o.namespace)
-	secret, err := secrets.Get(o.Context(), firstRecord, metav1.GetOptions{})
+	secret, err := o.objects.CoreV1().Secrets(o.namespace).Get(o.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -184,13 +192,35 @@ func (o *onCluster) tamper(change func(*helmrelease.Release)) {
 	if err := json.NewDecoder(reader).Decode(&held); err != nil {
 		o.Fatal(err)
 	}
+	return held
+}
+
+// tamper changes the content of the first record of the release, and keeps its labels.
+func (o *onCluster) tamper(change func(*helmrelease.Release)) {
+	o.Helper()
+	held := o.record(firstRecord)
 	change(&held)
 	content, err := json.Marshal(held)
 	if err != nil {
 		o.Fatal(err)
 	}
-	secret.Data["release"] = pack(content)
-	if _, err := secrets.Update(o.Context(), secret, metav1.UpdateOptions{}); err != nil {
+	o.patch(map[string]any{"data": map[string]any{"release": pack(content)}})
+}
+
+// label changes a label of the first record of the release.
+func (o *onCluster) label(name, value string) {
+	o.Helper()
+	o.patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"agentless-fleet.github.io/" + name: value}}})
+}
+
+// patch changes the first record of the release.
+func (o *onCluster) patch(change map[string]any) {
+	o.Helper()
+	body, err := json.Marshal(change)
+	if err != nil {
+		o.Fatal(err)
+	}
+	if _, err := o.objects.CoreV1().Secrets(o.namespace).Patch(o.Context(), firstRecord, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 		o.Fatal(err)
 	}
 }

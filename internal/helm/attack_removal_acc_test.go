@@ -199,7 +199,7 @@ func TestAccRemovalKeepsTheContent(t *testing.T) {
 	if err := maps.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil { // The removal leaves it out of the manifest.
 		t.Fatal(err)
 	}
-	removal := release.Removal{Timeout: time.Second, Known: known}
+	removal := release.Removal{Proof: proof(), Timeout: time.Second, Known: known}
 	if _, err := o.client.Uninstall(t.Context(), *o.observed(), removal); err == nil {
 		t.Fatal("what has a finalizer is gone")
 	}

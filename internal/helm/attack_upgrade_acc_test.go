@@ -20,18 +20,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// An upgrade removes objects of the previous revision only if they belong to the release.
+// An upgrade removes objects of the previous revision only if its record is proven. It then goes on
+// without that record.
 func TestAccAttackUpgradeByRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		victim, of string
+		of         string
 		restricted bool
-		victims    []string
+		intact     bool // the record is as it was written
+		want       []string
 	}{
-		"nobody's":                      {victims: []string{"victim"}},
-		"another release's":             {of: "elsewhere/theirs", victims: []string{"victim"}},
-		"the release's":                 {of: "OWN/web"},
-		"the release's, and restricted": {of: "OWN/web", restricted: true, victims: []string{"victim"}},
+		"nobody's":                      {want: []string{"one", "two"}},
+		"another release's":             {of: "elsewhere/theirs", want: []string{"one", "two"}},
+		"the release's":                 {of: "OWN/web", want: []string{"one", "two"}},
+		"the release's, and restricted": {of: "OWN/web", restricted: true, want: []string{"one", "two"}},
+		"intact":                        {of: "OWN/web", intact: true, want: []string{"one"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,14 +47,20 @@ func TestAccAttackUpgradeByRecord(t *testing.T) {
 			if test.restricted {
 				known.TargetNamespace = o.namespace
 			}
-			o.tamper(func(r *helmrelease.Release) { r.Manifest += configMapFile(other, "victim") })
+			if !test.intact {
+				o.tamper(func(r *helmrelease.Release) { r.Manifest += configMapFile(other, "victim") })
+			}
+			before := o.record(firstRecord)
 			if _, err := o.write(release.Upgrade, o.deployment(map[string]string{"one.yaml": configMapFile(o.namespace, "one")}), &known); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"one"}, o.left(o.namespace)); diff != "" {
+			if diff := cmp.Diff(test.want, o.left(o.namespace)); diff != "" {
 				t.Errorf("in the namespace (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.victims, o.left(other)); diff != "" {
+			if after := o.record(firstRecord); after.Manifest != before.Manifest || after.Info.Status != helmrelease.StatusSuperseded {
+				t.Errorf("the former record is %s with the manifest\n%s", after.Info.Status, after.Manifest)
+			}
+			if diff := cmp.Diff([]string{"victim"}, o.left(other)); diff != "" {
 				t.Errorf("in the other namespace (-want +got):\n%s", diff)
 			}
 		})
@@ -83,9 +92,9 @@ func TestAccAttackRollbackToRecord(t *testing.T) {
 			if diff := cmp.Diff([]string{"one"}, o.left(o.namespace)); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
 			}
-			findings, err := o.client.Inspect(t.Context(), []release.Inspection{{Observed: *newest}})
-			if err != nil || findings[0].Content != written.Content {
-				t.Errorf("content %q, want that of the newest record %q (%v)", written.Content, findings[0].Content, err)
+			findings, err := o.newClient().Inspect(t.Context(), []release.Inspection{{Observed: *newest, Proof: proof()}})
+			if err != nil || findings[0].RecordChanged || written.Revision != newest.Revision {
+				t.Errorf("revision %d was written, and the content of the newest record is changed: %t (%v)", written.Revision, findings[0].RecordChanged, err)
 			}
 			if isTampered {
 				if newest.Revision != 2 {
@@ -93,26 +102,89 @@ func TestAccAttackRollbackToRecord(t *testing.T) {
 				}
 				return
 			}
-			if newest.Revision != 3 || !newest.Current() || written.Content == known.Content {
-				t.Errorf("rolled back to %+v with content %s, want revision 3 as this provider's own with another key", newest, written.Content)
+			claimant := release.Claimant{Mark: release.NewMark("owner", "target", "instance", "web", ""), Proof: proof(), Known: &known}
+			if newest.Revision != 3 || !newest.Current() || !claimant.Trusts(*newest) {
+				t.Errorf("rolled back to %+v, want revision 3 as this provider's own", newest)
 			}
 		})
 	}
 }
 
-// A record does not become trusted by being kept.
+// A record does not become trusted by being kept or adopted.
 func TestAccAttackKeptRecord(t *testing.T) {
 	t.Parallel()
-	o := newOnCluster(t, "kept-record")
-	files := map[string]string{"one.yaml": configMapFile(o.namespace, "one")}
-	known := o.install(files)
-	o.tamper(func(r *helmrelease.Release) { r.Hooks = append(r.Hooks, o.hookThat(helmrelease.HookPreDelete)) })
-	written, err := o.write(release.Keep, o.deployment(files), &known)
-	if err != nil || written.Content != known.Content {
-		t.Errorf("content = %s, want %s (%v)", written.Content, known.Content, err)
+	other := release.Proof{Key: "other", UID: "uid"}
+	tests := map[string]struct {
+		action    release.Action
+		tamper    func(*onCluster)
+		known     func(*release.Known)
+		proof     release.Proof
+		untrusted bool
+		content   bool // It is proven afterwards.
+	}{
+		"kept":                      {action: release.Keep, proof: proof(), content: true},
+		"adopted with the same key": {action: release.Adopt, proof: proof(), content: true},
+		"adopted with another key":  {action: release.Adopt, proof: other, content: true},
+		"imported": {
+			action: release.Adopt, proof: other, known: func(k *release.Known) { k.Key, k.Imported = other.Key, true },
+		},
+		"with another hook": {
+			action: release.Keep, proof: proof(), untrusted: true,
+			tamper: func(o *onCluster) {
+				o.tamper(func(r *helmrelease.Release) { r.Hooks = append(r.Hooks, o.hookThat(helmrelease.HookPreDelete)) })
+			},
+		},
+		"with other values": {
+			action: release.Adopt, proof: other, untrusted: true,
+			tamper: func(o *onCluster) {
+				o.tamper(func(r *helmrelease.Release) { r.Config = map[string]any{"a": "b"} })
+			},
+		},
+		"with another digest": {
+			action: release.Keep, proof: proof(), untrusted: true,
+			tamper: func(o *onCluster) { o.label("digest", "v1-other") },
+		},
+		"with another code of its content": {
+			action: release.Keep, proof: proof(), untrusted: true,
+			tamper: func(o *onCluster) { o.label("content", "") },
+		},
 	}
-	if adopted, err := o.write(release.Adopt, o.deployment(files), nil); err != nil || adopted.Content == known.Content {
-		t.Errorf("content = %s, want that of what is there (%v)", adopted.Content, err)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnCluster(t, "kept-"+bundle.Name(name))
+			files := map[string]string{"one.yaml": configMapFile(o.namespace, "one")}
+			known := o.install(files)
+			if test.known != nil {
+				test.known(&known)
+			}
+			if test.tamper != nil {
+				test.tamper(o)
+			}
+			before := o.observed()
+			written, err := o.write(test.action, o.deployment(files), &known, func(w *release.Write) { w.Proof = test.proof })
+			if err != nil || written.Untrusted != test.untrusted || written.Revision != 0 {
+				t.Fatalf("written %+v (%v)", written, err)
+			}
+			after := o.observed()
+			if diff := cmp.Diff(*after, written.Observed); diff != "" {
+				t.Errorf("observed (-on the cluster +written):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, after); test.untrusted && diff != "" {
+				t.Errorf("an untrusted record was changed (-before +after):\n%s", diff)
+			}
+			if test.untrusted {
+				return
+			}
+			claimant := release.Claimant{Mark: release.NewMark("owner", "target", "instance", "web", ""), Proof: test.proof}
+			if !claimant.Trusts(*after) || (after.Content != "") != test.content {
+				t.Errorf("trusted: %t, code of the content %q", claimant.Trusts(*after), after.Content)
+			}
+			findings, err := o.newClient().Inspect(t.Context(), []release.Inspection{{Observed: *after, Proof: test.proof}})
+			if err != nil || findings[0].RecordChanged {
+				t.Errorf("findings %+v (%v)", findings, err)
+			}
+		})
 	}
 }
 

@@ -59,7 +59,7 @@ func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what
 			packed := test.packed()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			read := recordContentOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}})
+			read := recordContentOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}}, release.Inspection{})
 			runtime.ReadMemStats(&after)
 			if most := cmp.Or(test.most, 1<<20); test.tooLarge && after.TotalAlloc-before.TotalAlloc > most {
 				t.Errorf("it took %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
@@ -84,17 +84,25 @@ func FuzzRecord(f *testing.F) {
 	f.Add(pack(string(stored), "", 0, ""))
 	f.Add(pack(`{"manifest":"kind: List\napiVersion: v1\nitems: [{}, 1]\n","hooks":[null,{"manifest":"- a"}],"chart":null}`, "", 0, ""))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		read := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}})
-		if (read.err == nil) != strings.HasPrefix(read.content, unsaltedContent) {
-			t.Errorf("content %q and error %v", read.content, read.err)
-		}
-		if again := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
-			t.Errorf("content %q, then %q", read.content, again.content)
-		}
-		// The content of a record, as the decoder of the whole record gets it.
-		read = recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": pack(string(packed), "", 0, "")}})
-		if (read.err == nil) != strings.HasPrefix(read.content, unsaltedContent) {
-			t.Errorf("content %q and error %v", read.content, read.err)
+		// The second is the content of a record, as the decoder of the whole record gets it.
+		for _, packed := range [][]byte{packed, pack(string(packed), "", 0, "")} {
+			secret := &corev1.Secret{Data: map[string][]byte{"release": packed}}
+			of := release.Inspection{Proof: release.Proof{Key: "key"}}
+			if read := recordContentOf(secret, of); read.changed {
+				t.Error("a record without a code is changed")
+			}
+			recorded, err := unpackRecord("", packed)
+			if err != nil {
+				continue
+			}
+			of.Observed.Content = recorded.content(of.Proof, of.Observed)
+			if read := recordContentOf(secret, of); read.changed {
+				t.Error("a record is not proven by its own code")
+			}
+			of.Observed.Content = "0"
+			if read := recordContentOf(secret, of); read.err == nil && !read.changed {
+				t.Error("a record is proven by any code")
+			}
 		}
 	})
 }
@@ -106,7 +114,7 @@ func BenchmarkReadRecord(b *testing.B) {
 	secret := &corev1.Secret{Data: map[string][]byte{"release": packed}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if read := recordContentOf(secret); read.err != nil {
+		if read := recordContentOf(secret, release.Inspection{}); read.err != nil {
 			b.Fatal(read.err)
 		}
 	}

@@ -2,34 +2,18 @@ package helm
 
 import (
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"hash"
-	"io"
+	"strconv"
 	"unicode/utf8"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
-)
 
-// Each content digest begins with its version. Digests of two versions never match, so that
-// the record is read again and is not trusted by mistake.
-const (
-	// unsaltedContent is the version for records without a salt: those of Helm and those of
-	// earlier versions of this provider.
-	unsaltedContent = "1:"
-	saltedContent   = "2:"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // record contains the parts of a release record that are read.
 type record struct {
-	// Salt is the key of the content digest, "" if the record has none. It is stored in a
-	// label of the record and never in the state. The manifest may contain secrets, and a
-	// person who reads the state must not be able to test guesses of them.
-	Salt string `json:"-"`
-	// Values are the values that the release was rendered with. The digest does not cover
-	// them.
+	// Values are the values that the release was rendered with.
 	Values   json.RawMessage `json:"config"`
 	Manifest string          `json:"manifest"`
 	Hooks    []recordHook    `json:"hooks"`
@@ -56,7 +40,7 @@ type recordChart struct {
 
 // recordOf returns the record that a release has after it is stored.
 func recordOf(stored *helmrelease.Release) record {
-	made := record{Salt: stored.Labels[labelSalt], Manifest: stored.Manifest}
+	made := record{Manifest: stored.Manifest}
 	made.Values, _ = json.Marshal(stored.Config) // Helm stores the values in the same way, or fails.
 	if stored.Chart != nil && stored.Chart.Metadata != nil {
 		made.Chart.Metadata.Name, made.Chart.Metadata.Version = stored.Chart.Metadata.Name, stored.Chart.Metadata.Version
@@ -81,27 +65,51 @@ func texts[T ~string](values []T) []string {
 	return made
 }
 
-// content returns a digest of the parts of a record that take effect: the manifest and the
-// hooks, in their order. It does not cover when a hook ran last, because every run changes
-// that.
-func (r record) content() string {
-	version, d := saltedContent, contentDigest{hmac.New(sha256.New, []byte(r.Salt))}
-	if r.Salt == "" {
-		version, d = unsaltedContent, contentDigest{sha256.New()}
-	}
-	d.text(r.Manifest)
-	d.number(len(r.Hooks))
+// content returns the code that proves the content of a revision: the parts that take effect, which
+// are the manifest and the hooks in their order, and the values. It does not cover when a hook ran
+// last, because every run changes that. The manifest may contain secrets. Only the state of the
+// target has the key, and only the cluster has the code. So a reader of one of them cannot test
+// guesses of the secrets.
+func (r record) content(proof release.Proof, of release.Observed) string {
+	parts := []string{of.Namespace, of.Release, strconv.Itoa(of.Revision), r.Manifest, r.canonicalValues(), strconv.Itoa(len(r.Hooks))}
 	for _, hook := range r.Hooks {
-		d.text(hook.Name)
-		d.text(hook.Kind)
-		d.text(hook.Path)
-		d.text(hook.Manifest)
-		d.texts(hook.Events)
-		d.number(hook.Weight)
-		d.texts(hook.policies())
+		parts = append(parts, hook.Name, hook.Kind, hook.Path, hook.Manifest, strconv.Itoa(hook.Weight))
+		for _, list := range [][]string{hook.Events, hook.policies()} {
+			parts = append(append(parts, strconv.Itoa(len(list))), list...)
+		}
 	}
-	const length = 16 // bytes
-	return version + hex.EncodeToString(d.Sum(nil)[:length])
+	for i, part := range parts {
+		if !utf8.ValidString(part) {
+			parts[i] = string([]rune(part)) // As JSON stores it.
+		}
+	}
+	return proof.Code("content", parts...)
+}
+
+// canonicalValues returns the values as they are after Helm has read and written them. Helm reads
+// all numbers as float64.
+func (r record) canonicalValues() string {
+	var values map[string]any
+	if err := json.Unmarshal(r.Values, &values); err != nil {
+		return string(r.Values)
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(values) // Values that were read from JSON cannot fail.
+	return string(text)
+}
+
+// isProven reports whether the record has the content that its labels prove. by is the target that
+// the labels are verified for.
+func (r record) isProven(by release.Claimant, of release.Observed) bool {
+	proof, proven := by.ProofOf(of)
+	return proven && r.matches(proof, of)
+}
+
+// matches reports whether the record has the content for which its label was made with a proof.
+func (r record) matches(proof release.Proof, of release.Observed) bool {
+	return hmac.Equal([]byte(r.content(proof, of)), []byte(of.Content))
 }
 
 // policies returns the delete policies of a hook. Helm writes its default into the record when
@@ -111,25 +119,4 @@ func (h recordHook) policies() []string {
 		return []string{string(helmrelease.HookBeforeHookCreation)}
 	}
 	return h.DeletePolicies
-}
-
-// contentDigest adds values with their lengths, so that text cannot move from one value to the
-// next.
-type contentDigest struct{ hash.Hash }
-
-func (d contentDigest) number(n int) { _, _ = fmt.Fprintf(d, "%d;", n) }
-
-func (d contentDigest) text(text string) {
-	if !utf8.ValidString(text) {
-		text = string([]rune(text)) // As JSON stores it.
-	}
-	d.number(len(text))
-	_, _ = io.WriteString(d, text)
-}
-
-func (d contentDigest) texts(list []string) {
-	d.number(len(list))
-	for _, text := range list {
-		d.text(text)
-	}
 }

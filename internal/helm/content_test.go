@@ -2,12 +2,16 @@ package helm
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 func released(change ...func(*helmrelease.Release)) *helmrelease.Release {
@@ -26,48 +30,142 @@ func released(change ...func(*helmrelease.Release)) *helmrelease.Release {
 	return made
 }
 
-// A content digest that is stored in states must never change without a new version.
-func TestContentGolden(t *testing.T) {
+// codeOf returns the code of the content of a record as it is written.
+func codeOf(r *helmrelease.Release) string {
+	return recordOf(r).content(release.Proof{Key: "key", UID: "uid"}, observedOf(r))
+}
+
+// A person who knows the whole content except a secret cannot test guesses of the secret. A code
+// counts only for one revision on one cluster.
+func TestContentDependsOnItsPlace(t *testing.T) {
+	t.Parallel()
+	r, proof := recordOf(released()), release.Proof{Key: "key", UID: "uid"}
+	place := release.Observed{Release: "web", Namespace: "ns", Revision: 3}
+	codes := map[string]string{}
+	for name, code := range map[string]string{
+		"as it is":                     r.content(proof, place),
+		"another key":                  r.content(release.Proof{Key: "other", UID: "uid"}, place),
+		"another cluster":              r.content(release.Proof{Key: "key", UID: "other"}, place),
+		"another release":              r.content(proof, release.Observed{Release: "x", Namespace: "ns", Revision: 3}),
+		"another namespace":            r.content(proof, release.Observed{Release: "web", Namespace: "x", Revision: 3}),
+		"another revision":             r.content(proof, release.Observed{Release: "web", Namespace: "ns", Revision: 4}),
+		"from one text to the next":    r.content(proof, release.Observed{Release: "eb", Namespace: "nsw", Revision: 3}),
+		"from the UID to the next one": r.content(release.Proof{Key: "key", UID: "ui"}, release.Observed{Release: "web", Namespace: "dns", Revision: 3}),
+	} {
+		if other, found := codes[code]; found {
+			t.Errorf("%s and %s have one code %s", name, other, code)
+		}
+		codes[code] = name
+	}
+}
+
+// Values have one code, however Helm read and wrote them.
+func TestContentOfValues(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		record *helmrelease.Release
-		want   string
+		values map[string]any
+		stored string // "" for as they are written
+		same   bool
 	}{
-		"empty":           {record: &helmrelease.Release{}, want: "1:a3e9895baca1203d60651bb450af339d"},
-		"hooks":           {record: released(), want: "1:f63f4fb8987c887fc0a568cb6453f9dd"},
-		"hooks with salt": {record: released(salted("SALT")), want: "2:1fee24c86ec367307ec384f58b3650dd"},
+		"none":           {same: true},
+		"empty":          {values: map[string]any{}, stored: `{}`, same: true},
+		"null":           {stored: `null`, same: true},
+		"some":           {values: map[string]any{"b": 1, "a": []any{"<&>", nil, 1.5}}, same: true},
+		"large integers": {values: map[string]any{"a": int64(9007199254740993), "b": uint64(1) << 63}, same: true},
+		"exponents":      {values: map[string]any{"a": 1e21, "b": 1e-7}, same: true},
+		"no text":        {values: map[string]any{"a\xff": "b\xff\xfe"}, same: true},
+		"other order":    {values: map[string]any{"a": 1, "b": 2}, stored: `{"b":2,"a":1.0}`, same: true},
+		"other values":   {values: map[string]any{"a": 1}, stored: `{"a":2}`},
+		"more values":    {values: map[string]any{"a": 1}, stored: `{"a":1,"b":null}`},
+		"another type":   {values: map[string]any{"a": 1}, stored: `{"a":"1"}`},
+		"a list":         {stored: `[]`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := recordOf(test.record).content(); got != test.want {
-				t.Errorf("content = %s, want %s", got, test.want)
+			written := released(func(r *helmrelease.Release) { r.Config = test.values })
+			stored, err := json.Marshal(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read record
+			if err := json.Unmarshal(stored, &read); err != nil {
+				t.Fatal(err)
+			}
+			if test.stored != "" {
+				read.Values = json.RawMessage(test.stored)
+			}
+			if got := read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(written)) == codeOf(written); got != test.same {
+				t.Errorf("the same content: %t, want %t", got, test.same)
+			}
+			// As Helm reads the record.
+			var byHelm helmrelease.Release
+			if err := json.Unmarshal(stored, &byHelm); err != nil {
+				t.Fatal(err)
+			}
+			if codeOf(&byHelm) != codeOf(written) {
+				t.Error("Helm reads other content than it wrote")
 			}
 		})
 	}
 }
 
-func salted(salt string) func(*helmrelease.Release) {
-	return func(r *helmrelease.Release) { r.Labels = map[string]string{labelSalt: salt} }
-}
-
-// A person who knows the whole manifest except a secret cannot test guesses of the secret
-// against the digest. A record without its salt or with another salt is not the record in the
-// state.
-func TestContentDependsOnSalt(t *testing.T) {
+// The driver makes both codes for each record, whatever labels it was given. They prove it, and
+// nothing else.
+func TestRecordsAreProven(t *testing.T) {
 	t.Parallel()
-	contents := map[string]string{}
-	for name, change := range map[string][]func(*helmrelease.Release){"none": nil, "one": {salted("A")}, "another": {salted("B")}} {
-		content := recordOf(released(change...)).content()
-		if other, found := contents[content]; found {
-			t.Errorf("%s and %s have one content %s", name, other, content)
-		}
-		contents[content] = name
+	by := release.Claimant{Mark: release.NewMark("o", "t", "i", "web", "d"), Proof: release.Proof{Key: "key", UID: "uid"}}
+	copied := map[string]string{"team": "a", labelContent: "x", labelMAC: "y"}
+	maps.Copy(copied, labelsOf(by.Mark))
+	made := func() *helmrelease.Release {
+		driver := &recordDriver{by: by}
+		record := released(func(r *helmrelease.Release) { r.Labels, r.Config = copied, map[string]any{"a": "b"} })
+		record.Labels = driver.provenLabels(record)
+		return record
+	}
+	tests := map[string]struct {
+		change  func(*helmrelease.Release)
+		trusted bool
+	}{
+		"nothing":            {change: func(*helmrelease.Release) {}, trusted: true},
+		"its status":         {change: func(r *helmrelease.Release) { r.Info.Status = helmrelease.StatusSuperseded }, trusted: true},
+		"a label of others":  {change: func(r *helmrelease.Release) { r.Labels["team"] = "b" }, trusted: true},
+		"the manifest":       {change: func(r *helmrelease.Release) { r.Manifest += "#" }},
+		"the hooks":          {change: func(r *helmrelease.Release) { r.Hooks = nil }},
+		"the values":         {change: func(r *helmrelease.Release) { r.Config = nil }},
+		"the revision":       {change: func(r *helmrelease.Release) { r.Version++ }},
+		"the namespace":      {change: func(r *helmrelease.Release) { r.Namespace = "x" }},
+		"the digest":         {change: func(r *helmrelease.Release) { r.Labels[labelDigest] = "e" }},
+		"the owner":          {change: func(r *helmrelease.Release) { r.Labels[labelMarkedBy] = "p" }},
+		"the terms":          {change: func(r *helmrelease.Release) { r.Labels[labelUninstallPolicy] = "keep-resources" }},
+		"the origin of text": {change: func(r *helmrelease.Release) { r.Labels[labelText] = "public" }},
+		"no code of content": {change: func(r *helmrelease.Release) { delete(r.Labels, labelContent) }},
+		"no code of labels":  {change: func(r *helmrelease.Release) { delete(r.Labels, labelMAC) }},
+		"no labels":          {change: func(r *helmrelease.Release) { r.Labels = nil }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record, driver := made(), &recordDriver{by: by}
+			test.change(record)
+			if got := driver.trusts(record); got != test.trusted {
+				t.Errorf("trusted: %t, want %t", got, test.trusted)
+			}
+			if err := driver.distrust(record); err != nil || (record.Manifest == "") == test.trusted || !test.trusted && len(record.Hooks) > 0 {
+				t.Errorf("Helm gets %d hooks and the manifest %q (%v)", len(record.Hooks), record.Manifest, err)
+			}
+		})
+	}
+	if labels := made().Labels; labels["team"] != "a" || labels[labelRevision] != "3" || len(validation.IsValidLabelValue(labels[labelMAC]))+len(validation.IsValidLabelValue(labels[labelContent])) > 0 {
+		t.Errorf("labels %v", labels)
+	}
+	if diff := cmp.Diff("x", copied[labelContent]); diff != "" {
+		t.Errorf("the labels that were copied are changed (-want +got):\n%s", diff)
 	}
 }
 
-// A record that was read has the same content digest as when it was written, also after Helm
-// changed other parts of it. A record with other content has another digest.
+// A record that was read has the same content code as when it was written, also after Helm
+// changed other parts of it. A record with other content has another code.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	hook := func(n int, change func(*helmrelease.Hook)) func(*helmrelease.Release) {
@@ -77,8 +175,8 @@ func TestContent(t *testing.T) {
 		change func(*helmrelease.Release)
 		same   bool
 	}{
-		"nothing":                    {change: func(*helmrelease.Release) {}, same: true},
-		"its revision and its chart": {change: func(r *helmrelease.Release) { r.Version, r.Chart.Metadata.Version = 4, "2.0.0" }, same: true},
+		"nothing":   {change: func(*helmrelease.Release) {}, same: true},
+		"its chart": {change: func(r *helmrelease.Release) { r.Chart.Metadata.Version = "2.0.0" }, same: true},
 		"when a hook ran": {change: hook(0, func(h *helmrelease.Hook) {
 			h.LastRun = helmrelease.HookExecution{StartedAt: helmtime.Now(), Phase: "Failed"}
 		}), same: true},
@@ -110,7 +208,7 @@ func TestContent(t *testing.T) {
 			if err := json.Unmarshal(stored, &read); err != nil {
 				t.Fatal(err)
 			}
-			if same := read.content() == recordOf(released()).content(); same != test.same {
+			if same := read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(released())) == codeOf(released()); same != test.same {
 				t.Errorf("the same content: %t, want %t", same, test.same)
 			}
 		})
@@ -123,7 +221,7 @@ func TestContentOfWhatIsNoText(t *testing.T) {
 	for name, manifest := range map[string]string{"one": "a\xffb", "several": "a\xff\xfe\xfdb", "cut": "a\xe2\x82", "the replacement itself": "a\uFFFDb"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			written := &helmrelease.Release{Manifest: manifest}
+			written := &helmrelease.Release{Info: &helmrelease.Info{}, Manifest: manifest}
 			stored, err := json.Marshal(written)
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +230,7 @@ func TestContentOfWhatIsNoText(t *testing.T) {
 			if err := json.Unmarshal(stored, &read); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(recordOf(written).content(), read.content()); diff != "" {
+			if diff := cmp.Diff(codeOf(written), read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(written))); diff != "" {
 				t.Errorf("content (-written +read):\n%s", diff)
 			}
 		})

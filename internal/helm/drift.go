@@ -42,7 +42,7 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 	// Errors are ignored here: the kinds are read again when they are needed, and the error
 	// occurs there.
 	discovering.Go(status.RecoveringTo(func(error) {}, "reading the kinds of the cluster", n.connection.discover))
-	read, err := n.contents.read(ctx, observed)
+	read, err := n.contents.read(ctx, releases)
 	discovering.Wait()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 	}
 	for i, finding := range n.objects.Inspect(ctx, looked, objects) {
 		record := read[places[i]]
-		finding.Content, finding.Chart, finding.Version = record.content, record.chart, record.version
+		finding.RecordChanged, finding.Chart, finding.Version = record.changed, record.chart, record.version
 		findings[places[i]] = finding
 	}
 	return findings, nil
@@ -82,7 +82,7 @@ func (n *inspector) await(ctx context.Context, of release.Inspection) (finding r
 }
 
 func (n *inspector) awaitOnce(ctx context.Context, of release.Inspection) (release.Finding, error) {
-	read, err := n.contents.read(ctx, []release.Observed{of.Observed})
+	read, err := n.contents.read(ctx, []release.Inspection{of})
 	if err != nil {
 		return release.Finding{}, err
 	}
@@ -90,7 +90,7 @@ func (n *inspector) awaitOnce(ctx context.Context, of release.Inspection) (relea
 		return release.Finding{}, read[0].err
 	}
 	finding, err := n.objects.Await(ctx, of, read[0].objects)
-	finding.Content = read[0].content
+	finding.RecordChanged = read[0].changed
 	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
 		n.capabilities.forgetKinds() // The operation that wrote the definitions did not wait for their kinds.
 	}

@@ -87,7 +87,7 @@ func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrel
 	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
-	op.records.content = ""
+	op.records.revision = 0
 	op.leave()
 	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err

@@ -25,8 +25,9 @@ const (
 	labelAccount         = labelPrefix + "service-account"
 	// labelText is a release.TextOrigin.
 	labelText = labelPrefix + "text"
-	// labelSalt is the key of the digest of a record's content, see record.Salt.
-	labelSalt = labelPrefix + "content-salt"
+	// labelContent proves the content of a record, and labelMAC its labels.
+	labelContent = labelPrefix + "content"
+	labelMAC     = labelPrefix + "mac"
 )
 
 // Terms as they are written in the label.
@@ -36,6 +37,14 @@ const (
 	policyNamespaceKeys   = "namespace-keys"
 	policyOwnValues       = "own-values"
 )
+
+// provenLabelsOf returns the labels of a record with this mark and content, and the codes that prove
+// them.
+func provenLabelsOf(of release.Observed, proof release.Proof) map[string]string {
+	labels := labelsOf(of.Mark)
+	labels[labelContent], labels[labelMAC] = of.Content, proof.OfLabels(of)
+	return labels
+}
 
 // labelsOf returns a mark as labels.
 func labelsOf(m release.Mark) map[string]string {

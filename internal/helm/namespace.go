@@ -36,14 +36,14 @@ type namespaceManager struct {
 // prepare creates the namespace of a release if that is wanted, and sets the labels and
 // annotations of the bundle. It does so before any object is written: labels of Pod Security
 // decide which pods may start.
-func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
-	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys
+func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, w release.Write, observed *release.Observed) error {
+	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys || w.Known != nil && w.Known.UninstallPolicy.NamespaceKeys
 	if observed == nil {
-		if err := m.make(ctx, d, mark); err != nil {
+		if err := m.make(ctx, d, w.Mark); err != nil {
 			return err
 		}
 	}
-	if !mark.UninstallPolicy.NamespaceKeys && !had {
+	if !w.Mark.UninstallPolicy.NamespaceKeys && !had {
 		return nil
 	}
 	return m.setKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)

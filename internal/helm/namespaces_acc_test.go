@@ -68,7 +68,9 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 				installed <- err
 			}()
 			<-reached
-			removed, err := o.uninstall(release.Known{Release: "web", Namespace: o.namespace, Content: written.Content, UninstallPolicy: release.UninstallPolicy{DeleteNamespace: true}})
+			known := o.known(written.Revision)
+			known.UninstallPolicy.DeleteNamespace = true
+			removed, err := o.uninstall(known)
 			close(proceed)
 			if err != nil {
 				t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unique"
 
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -131,9 +132,9 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 	return &observed, nil
 }
 
-// mark changes the labels of the record that mark.Revision names, and nothing else.
-func (x *recordIndex) mark(ctx context.Context, namespace, name string, mark release.Mark) error {
-	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labelsOf(mark)}})
+// mark changes the labels of the record of a revision, and nothing else.
+func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision int, labels map[string]string) error {
+	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 	if err != nil {
 		return fmt.Errorf("writing labels: %w", err)
 	}
@@ -141,7 +142,7 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, mark rel
 	if err != nil {
 		return err
 	}
-	record := recordName(name, mark.Revision)
+	record := recordName(name, revision)
 	if _, err := secrets.Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("marking the record %s: %w", record, err)
 	}
@@ -160,6 +161,16 @@ func observe(record metav1.Object) release.Observed {
 		Revision:  revision,
 		Status:    release.Status(shared(read[wellknown.RecordStatus])),
 		Mark:      markOf(read),
+		Content:   read[labelContent],
+		MAC:       read[labelMAC],
+	}
+}
+
+// observedOf returns a release as a record describes it that was read as a whole.
+func observedOf(record *helmrelease.Release) release.Observed {
+	return release.Observed{
+		Release: record.Name, Namespace: record.Namespace, Revision: record.Version, Status: release.Status(record.Info.Status),
+		Mark: markOf(record.Labels), Content: record.Labels[labelContent], MAC: record.Labels[labelMAC],
 	}
 }
 

@@ -172,21 +172,14 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	if err != nil {
 		return release.Written{}, err
 	}
-	w.Mark.Revision = record.Version
 	written := release.Written{
-		Observed: release.Observed{
-			Release:   record.Name,
-			Namespace: record.Namespace,
-			Revision:  record.Version,
-			Status:    release.Status(record.Info.Status),
-			Mark:      w.Mark,
-		},
+		Observed: observedOf(record),
+		Revision: o.records.revision,
 		Rendering: release.Rendering{
 			Chart:   record.Chart.Name(),
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 		},
-		Content: recordOf(record).content(),
 	}
 	if !w.Wait {
 		written.NotReady, err = o.look(ctx, objects, d.HelmOptions().WaitForJobs)

@@ -26,8 +26,8 @@ type recordContent struct {
 	objects, hooks []*unstructured.Unstructured
 	// chart and version are the name and the version of the chart.
 	chart, version string
-	// content is a digest of the manifest and the hooks, see record.content.
-	content string
+	// changed reports that the content is not that of the proven labels.
+	changed bool
 	// values are the values that the release was rendered with, as JSON.
 	values json.RawMessage
 	// err is the reason why the record could not be read.
@@ -62,7 +62,7 @@ func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
 // read reads the content of releases from their records. It reads the records of one owner
 // with a list, page by page. For records that the list does not contain, it sends one request
 // each.
-func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]recordContent, error) {
+func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([]recordContent, error) {
 	client, err := r.connection.clientset()
 	if err != nil {
 		return nil, err
@@ -70,12 +70,12 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]r
 	found := make([]recordContent, len(wanted))
 	listed := map[string]recordContent{}
 	byInstance := map[string]int{}
-	for _, observed := range wanted {
-		if kept, ok := r.justWritten(observed); ok {
-			listed[recordKey(observed)] = parseRecord(kept, recordName(observed.Release, observed.Revision))
+	for _, of := range wanted {
+		if kept, ok := r.justWritten(of.Observed); ok {
+			listed[recordKey(of.Observed)] = parseRecord(kept, recordName(of.Observed.Release, of.Observed.Revision))
 			continue
 		}
-		byInstance[observed.Mark.Instance]++
+		byInstance[of.Observed.Mark.Instance]++
 	}
 	for instance, number := range byInstance {
 		if instance != "" && number >= listedFrom {
@@ -84,14 +84,14 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]r
 	}
 	var reading errgroup.Group
 	reading.SetLimit(readsAtOnce)
-	for i, observed := range wanted {
-		if known, ok := listed[recordKey(observed)]; ok {
+	for i, of := range wanted {
+		if known, ok := listed[recordKey(of.Observed)]; ok {
 			found[i] = known
 			continue
 		}
 		reading.Go(func() error {
-			if err := status.Recovering("reading the record of release "+observed.Release, func() error {
-				found[i] = readRecord(ctx, client, observed)
+			if err := status.Recovering("reading the record of release "+of.Observed.Release, func() error {
+				found[i] = readRecord(ctx, client, of)
 				return nil
 			})(); err != nil {
 				found[i].err = err
@@ -103,20 +103,29 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]r
 	return found, nil
 }
 
+// unverified returns inspections of records whose content is only shown.
+func unverified(wanted []release.Observed) []release.Inspection {
+	inspections := make([]release.Inspection, len(wanted))
+	for i, observed := range wanted {
+		inspections[i].Observed = observed
+	}
+	return inspections
+}
+
 func recordKey(observed release.Observed) string {
 	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
 }
 
 // listRecords reads the records of one owner. If it fails, the caller reads the missing
 // records one by one, and the error occurs there.
-func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]recordContent) {
-	left, namespaces := map[string]bool{}, map[string]bool{}
+func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Inspection, into map[string]recordContent) {
+	left, namespaces := map[string]release.Inspection{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
-	for _, observed := range wanted {
-		key := recordKey(observed)
-		if _, known := into[key]; !known && observed.Mark.Instance == instance {
-			left[key] = true
-			namespace, namespaces[observed.Namespace] = observed.Namespace, true
+	for _, of := range wanted {
+		key := recordKey(of.Observed)
+		if _, known := into[key]; !known && of.Observed.Mark.Instance == instance {
+			left[key] = of
+			namespace, namespaces[of.Observed.Namespace] = of.Observed.Namespace, true
 		}
 	}
 	if len(namespaces) > 1 {
@@ -132,8 +141,8 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 		}
 		for _, secret := range page.Items {
 			key := secret.Namespace + "/" + secret.Name
-			if left[key] {
-				into[key] = recordContentOf(&secret)
+			if of, is := left[key]; is {
+				into[key] = recordContentOf(&secret, of)
 				delete(left, key)
 			}
 		}
@@ -143,18 +152,19 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	}
 }
 
-func readRecord(ctx context.Context, client kubernetes.Interface, observed release.Observed) recordContent {
+func readRecord(ctx context.Context, client kubernetes.Interface, of release.Inspection) recordContent {
+	observed := of.Observed
 	name := recordName(observed.Release, observed.Revision)
 	secret, err := client.CoreV1().Secrets(observed.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return recordContent{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
 	}
-	return recordContentOf(secret)
+	return recordContentOf(secret, of)
 }
 
 // recordContentOf reads only the manifest and the hooks of a record. Helm's own function also
 // decodes the chart, and panics on a record that it cannot decode.
-func recordContentOf(secret *corev1.Secret) recordContent {
+func recordContentOf(secret *corev1.Secret, of release.Inspection) recordContent {
 	recorded, err := unpackRecord(secret.Name, secret.Data[wellknown.RecordKey])
 	if err != nil {
 		return recordContent{err: err}
@@ -162,13 +172,14 @@ func recordContentOf(secret *corev1.Secret) recordContent {
 	if err := recorded.checkObjects(secret.Name); err != nil {
 		return recordContent{err: err}
 	}
-	recorded.Salt = secret.Labels[labelSalt]
-	return parseRecord(recorded, secret.Name)
+	read := parseRecord(recorded, secret.Name)
+	read.changed = of.Proof.Key != "" && of.Observed.Content != "" && !recorded.matches(of.Proof, of.Observed)
+	return read
 }
 
 // parseRecord reads the objects in a record. name is the name of the record.
 func parseRecord(recorded record, name string) recordContent {
-	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content(), values: recorded.Values}
+	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, values: recorded.Values}
 	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}

@@ -2,12 +2,10 @@ package helm
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,6 +58,8 @@ type recordDriver struct {
 	checked *checkedDocuments
 	// stored contains the text of each record that was read, by revision. Helm gets other text.
 	stored map[int]recordText
+	// by is the target that reads and writes the records.
+	by release.Claimant
 	// masker hides the values of Secrets in records.
 	masker *diff.Masker
 	// deleted are the names of deleted records.
@@ -73,8 +73,8 @@ type recordDriver struct {
 	// rendered is the rendered chart that Helm gets. A record contains the chart from which it
 	// was rendered.
 	rendered render.Chart
-	// content is the digest of the content of the newest record that was created.
-	content string
+	// revision is the newest revision that was created and not removed.
+	revision int
 	// created is true if this operation created a record. taken is true if a release of the
 	// name exists already, which an install does not change.
 	created, taken bool
@@ -106,15 +106,7 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 			return err
 		}
 	}
-	labels := map[string]string{}
-	maps.Copy(labels, record.Labels)
-	// Helm copies the labels of another revision. Each revision has its own salt, and a mark
-	// counts only for the revision that it names.
-	labels[labelSalt] = rand.Text()
-	if labels[labelMarkedBy] != "" {
-		labels[labelRevision] = strconv.Itoa(record.Version)
-	}
-	record.Labels = labels
+	record.Labels = d.provenLabels(record)
 	secret, err := secretOfRecord(key, record, recordCreatedAt, time.Now())
 	if err != nil {
 		return err
@@ -125,7 +117,37 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 		}
 		return fmt.Errorf("creating release record %s: %w", key, err)
 	}
-	d.created, d.content = true, recordOf(record).content()
+	d.created, d.revision = true, record.Version
+	return nil
+}
+
+// provenLabels returns the labels of a new record. Helm copies the labels of another revision, and a
+// mark counts only for the revision that it names.
+func (d *recordDriver) provenLabels(record *helmrelease.Release) map[string]string {
+	made := observedOf(record)
+	made.Mark.Revision = record.Version
+	made.Content = recordOf(record).content(d.by.Proof, made)
+	labels := map[string]string{}
+	maps.Copy(labels, record.Labels)
+	maps.Copy(labels, provenLabelsOf(made, d.by.Proof))
+	return labels
+}
+
+// trusts reports whether the labels and the content of a record are proven.
+func (d *recordDriver) trusts(record *helmrelease.Release) bool {
+	return recordOf(d.asStored(record)).isProven(d.by, observedOf(record))
+}
+
+// distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
+// nothing of it, and checks the owner of each object that exists.
+func (d *recordDriver) distrust(record *helmrelease.Release) error {
+	if !d.trusts(record) {
+		record.Manifest, record.Hooks = "", nil
+		return nil
+	}
+	if d.verified != nil {
+		d.verified(record)
+	}
 	return nil
 }
 
@@ -136,10 +158,9 @@ func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 		collectSecretsOfRecord(d.masker, record)
 	}
 	if err == nil && d.accept != nil {
-		err = d.accept(record)
-	}
-	if err == nil && d.verified != nil {
-		d.verified(record)
+		if err = d.accept(record); err == nil && d.verified != nil {
+			d.verified(record)
+		}
 	}
 	return record, err
 }
@@ -408,9 +429,6 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All labels, as in Helm's own lists.
 	collectSecretsOfRecord(d.masker, full)
-	if d.verified != nil {
-		d.verified(full)
-	}
 	if d.edit != nil {
 		if err := d.edit(full); err != nil {
 			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)

@@ -28,7 +28,7 @@ import (
 // confirmed, so that a failed removal can be tried again. Uninstall also applies the terms in
 // removal.Known to the objects and the namespace.
 //
-// The record alone is not trusted. Its hooks run only if the record is the known one. An
+// The record alone is not trusted. Its hooks run only if it is proven. An
 // object is removed only if its own annotations name this release, and if it is in the
 // namespace that the release is restricted to.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
@@ -50,6 +50,9 @@ func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, 
 	if err != nil {
 		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
 	}
+	if !removal.Claimant().Trusts(observed) {
+		observed.Mark = removal.Mark // The owner of the namespace decides whether it is deleted.
+	}
 	removed.InNamespace, err = u.namespaces.leave(ctx, observed, removal.Known.UninstallPolicy, removal.NamespaceUsedBy, removal.Timeout)
 	return removed, err
 }
@@ -67,7 +70,7 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 
 func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	op.client.release = release.Key(observed.Namespace, observed.Release)
-	op.records.newest = observed.Revision
+	op.records.newest, op.records.by = observed.Revision, removal.Claimant()
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
 	var removed release.Removed
@@ -75,7 +78,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		if record.Version != observed.Revision {
 			return nil // Objects of older revisions were removed by their successors.
 		}
-		if removed.Untrusted = !removal.Known.Trusts(recordOf(op.records.asStored(record)).content()); removed.Untrusted {
+		if removed.Untrusted = !op.records.trusts(record); removed.Untrusted {
 			record.Hooks = nil
 		}
 		op.client.hooks.addRecorded(record)

@@ -45,7 +45,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	var unsafe error
 	if upgrade.Atomic {
 		op.records.accept = func(record *helmrelease.Release) error {
-			if !w.Known.Trusts(recordOf(op.records.asStored(record)).content()) {
+			if !op.records.trusts(record) {
 				unsafe = &UntrustedRecordError{Name: recordName(record.Name, record.Version)}
 			}
 			return unsafe

@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +84,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	if observed != nil {
 		revision = observed.Revision
 	}
-	op.records.newest = revision
+	op.records.newest, op.records.by, op.records.edit = revision, w.Claimant(), op.records.distrust
 	if action.Writes() && w.Check != nil {
 		if err := x.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
@@ -94,13 +95,13 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 			return release.Written{}, err
 		}
 		defer op.leave()
-		if err := x.prepare(ctx, op, d, w.Mark, observed); err != nil {
+		if err := x.prepare(ctx, op, d, w, observed); err != nil {
 			return release.Written{}, err
 		}
 	}
 	written, err = x.carryOut(ctx, op, action, d, revision, w)
 	if err != nil {
-		written.Content = op.records.content
+		written.Revision = op.records.revision
 		x.namespaces.inUse.forget(d.Namespace) // A missing namespace can be the cause.
 	}
 	return written, err
@@ -125,9 +126,9 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 
 // prepare prepares the namespace and, at the same time, reads the records that Helm reads
 // first. A damaged record can cause a panic, from which the caller's goroutine recovers.
-func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
+func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, w release.Write, observed *release.Observed) error {
 	var making errgroup.Group
-	making.Go(status.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, mark, observed) }))
+	making.Go(status.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, w, observed) }))
 	op.records.prefetchHistory(d.Release) //nolint:contextcheck // the records have it
 	return making.Wait()
 }
@@ -165,21 +166,30 @@ func (x *releaseWriter) refreshCapabilities(written release.Written, err error) 
 	return written, err
 }
 
-// adopt changes the mark of a record and nothing else.
+// adopt changes the mark of a record and nothing else. It also makes the codes with the key of the
+// target. The content of an imported record has no code that the target can verify, so it stays
+// without one.
 func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	if err := x.records.mark(ctx, d.Namespace, d.Release, w.Mark); err != nil {
-		return release.Written{}, err
-	}
 	record, err := op.config.Releases.Get(d.Release, w.Mark.Revision)
 	if err != nil {
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
 	}
-	w.Wait = false
-	written, err := op.written(ctx, d, w, record)
-	if w.Known != nil && w.Known.Content != "" {
-		written.Content = w.Known.Content // The current content of the record is not trusted only because it was found.
+	seen, by, content := observedOf(record), w.Claimant(), recordOf(op.records.asStored(record))
+	proof, isProven := by.ProofOf(seen)
+	if !by.Trusts(seen) || isProven && seen.Content != "" && !content.matches(proof, seen) {
+		return release.Written{Observed: seen, Untrusted: true}, nil
 	}
-	return written, err
+	marked := seen
+	if marked.Mark, marked.Content = w.Mark, ""; isProven && seen.Content != "" {
+		marked.Content = content.content(w.Proof, marked)
+	}
+	labels := provenLabelsOf(marked, w.Proof)
+	if err := x.records.mark(ctx, d.Namespace, d.Release, w.Mark.Revision, labels); err != nil {
+		return release.Written{}, err
+	}
+	maps.Copy(record.Labels, labels)
+	w.Wait = false
+	return op.written(ctx, d, w, record)
 }
 
 // chart renders the chart of a deployment for this cluster, once.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -314,35 +315,46 @@ func TestAttackRecordLosesItsAccount(t *testing.T) {
 	}
 }
 
-// The digest of a record has a key that is not in the state, another one for each revision. A
-// record without its key is not the record of the state.
+// The codes of a record have a key that is only in the state, and other values for each revision. A
+// record without them is not the record of the state.
 func TestAttackGuessOfARecord(t *testing.T) {
 	t.Parallel()
-	const salt = attackLabel + "content-salt"
+	const content, mac = attackLabel + "content", attackLabel + "mac"
 	env := testenv.Shared(t)
 	s, w := newFixture(t, env), newWorkspace(t)
 	used := map[string]bool{}
+	keys := regexp.MustCompile(`\\"key\\":\\"([A-Z2-7]{26})\\"`)
+	key := ""
 	for _, value := range []string{"x", "y"} {
 		w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
 		w.apply(t)
 		w.expectEmptyPlan(t)
-		key := s.newestRecord(t, 0, "app").Labels[salt]
-		if key == "" || used[key] {
-			t.Errorf("the key %q is empty or that of another revision", key)
+		newest, state := s.newestRecord(t, 0, "app"), string(w.storedState(t))
+		for _, label := range []string{content, mac} {
+			code := newest.Labels[label]
+			if code == "" || used[code] || strings.Contains(state, code) {
+				t.Errorf("the code %q is empty, that of another revision, or in the state", code)
+			}
+			used[code] = true
 		}
-		used[key] = true
-		state := string(w.storedState(t))
-		if strings.Contains(state, key) || !strings.Contains(state, `\"content\":\"2:`) {
-			t.Errorf("state has the key, or no digest with a key:\n%s", state)
+		found := keys.FindStringSubmatch(state)
+		if found == nil || key != "" && found[1] != key {
+			t.Fatalf("state has no key, or another one than before: %q", found)
+		}
+		key = found[1]
+		if strings.Contains(fmt.Sprint(newest.Labels, newest.Annotations)+string(recorded(t, newest.Data["release"])), key) {
+			t.Error("the record has the key")
 		}
 	}
-	s.relabel(t, "app", map[string]string{salt: ""})
-	w.run(t, "apply", "-input=false", "-auto-approve", "-refresh-only")
-	if diff := cmp.Diff(map[string]string{"a/app": "Modified"}, w.states(t)); diff != "" {
-		t.Errorf("states (-want +got):\n%s", diff)
+	for _, label := range []string{content, mac} {
+		s.relabel(t, "app", map[string]string{label: ""})
+		w.run(t, "apply", "-input=false", "-auto-approve", "-refresh-only")
+		if diff := cmp.Diff(map[string]string{"a/app": "Modified"}, w.states(t)); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		w.apply(t)
+		w.expectEmptyPlan(t)
 	}
-	w.apply(t)
-	w.expectEmptyPlan(t)
 }
 
 // The settings for a removal are in state. Labels of the record do not change them.

@@ -92,7 +92,7 @@ func (f *providerData) preview() *deploy.Preview {
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
 		Connectable: f.clusters.IsConnectable, Engine: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
-		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, KnowsInstance: f.registry.KnowsInstance,
+		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, Former: f.registry.Former,
 	}
 }
 

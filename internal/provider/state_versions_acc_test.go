@@ -97,11 +97,11 @@ func ofVersion(t *testing.T, env *testenv.Env, version string) (*fixture, []stri
 	t.Helper()
 	s := newFixture(t, env)
 	s.namespace = "state-of-" + version
-	return s, []string{s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
+	return s, []string{s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x"), target("take_ownership = true", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
 }
 
-// A state that a former version of the provider wrote is read, planned and applied: nothing
-// unchanged is deployed again.
+// A state that a former version of the provider wrote is read, planned and applied. Its records prove
+// nothing, so the releases are written once more, with consent. Their objects stay.
 func TestAccStatesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -109,9 +109,6 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 	if err != nil || len(recordings) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	// The current version computes a change for what was deployed then: the very first commit gave
-	// charts other versions.
-	changed := map[string][]string{"5fb45fc": {"~ a/one", "~ a/two"}}
 	for _, recording := range recordings {
 		version := strings.TrimSuffix(filepath.Base(recording), ".json")
 		t.Run(version, func(t *testing.T) {
@@ -124,14 +121,11 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 			if len(before) != 2 || len(objects) == 0 {
 				t.Fatalf("the recording holds %d releases and %d objects", len(before), len(objects))
 			}
-			if diff := cmp.Diff(changed[version], w.plannedChanges(t)); diff != "" {
+			if diff := cmp.Diff([]string{"~ a/one", "~ a/two"}, w.plannedChanges(t)); diff != "" {
 				t.Errorf("planned (-want +got):\n%s", diff)
 			}
 			w.apply(t)
 			w.expectEmptyPlan(t)
-			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" && len(changed[version]) == 0 {
-				t.Errorf("releases (-before +after):\n%s", diff)
-			}
 			if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
 				t.Errorf("objects (-before +after):\n%s", diff)
 			}
@@ -148,11 +142,8 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 			blind := newWorkspace(t)
 			s.restore(t, blind, recording)
 			blind.configure(t, config...)
-			before, objects = s.releases(t, 0), s.uids(t)
+			objects = s.uids(t)
 			blind.run(t, "apply", "-auto-approve", "-refresh=false")
-			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" && len(changed[version]) == 0 {
-				t.Errorf("releases without a refresh (-before +after):\n%s", diff)
-			}
 			if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
 				t.Errorf("objects without a refresh (-before +after):\n%s", diff)
 			}

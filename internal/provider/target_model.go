@@ -52,10 +52,12 @@ type targetModel struct {
 	decided time.Time
 }
 
-func (m *targetModel) identity(f *providerData) deploy.TargetIdentity {
+// identity returns what identifies the target. before is its state, which has the key of its records.
+func (m *targetModel) identity(f *providerData, before *targetModel) deploy.TargetIdentity {
 	return deploy.TargetIdentity{
 		Owner: f.Owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
 		AdoptionKey: release.AdoptionKey(f.Owner, m.AdoptionKey.ValueString()),
+		Key:         release.RecordKey(f.Owner, m.AdoptionKey.ValueString(), before.shown().Keys(before.ID.ValueString())),
 	}
 }
 

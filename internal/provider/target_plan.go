@@ -137,7 +137,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
-			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
+			Identity: gone.identity(r.providerData, &gone), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
@@ -283,7 +283,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		preview.Connectable = func(string) bool { return false }
 	}
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
-		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
+		Identity: plan.identity(f, before), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
 		IsRepeated: f.repeats(before.ID.ValueString()), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
 	})

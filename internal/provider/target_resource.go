@@ -95,10 +95,12 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return // The Fleet is not known yet, or the plan reports the problem.
 	}
 	private = private.ForDelivery(model.records(), r.providerData.HasEngine())
-	r.providerData.registry.RecordInstance(model.ID.ValueString())
-	records, lost := state.WithUIDs(model.records(), private.ClusterUIDs), model.shown().Lost()
+	records, lost := model.records(), model.shown().Lost()
+	r.providerData.registry.RecordInstance(model.ID.ValueString(), records)
 	capabilities := r.providerData.capabilities().Start(ctx, known)
-	observation := r.providerData.delivery().Observe(ctx, model.identity(r.providerData), model.drift(), lost.AddedTo(records))
+	identity := model.identity(r.providerData, &model)
+	r.providerData.registry.RecordKey(identity.Key)
+	observation := r.providerData.delivery().Observe(ctx, identity, model.drift(), lost.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool {
 		return !r.providerData.HasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
@@ -201,7 +203,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if marker.Planned {
-		f.registry.RecordInstance(model.ID.ValueString()) // No Read runs before the create in this process.
+		f.registry.RecordInstance(model.ID.ValueString(), records) // No Read runs before the create in this process.
 		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.shown().Lost(), UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
@@ -224,8 +226,8 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 		return false
 	}
 	outcome := f.delivery().Apply(ctx, deploy.Request{
-		TargetIdentity: model.identity(f),
-		Remove:         removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
+		TargetIdentity: model.identity(f, model), Keys: f.registry.Keys,
+		Remove: removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)

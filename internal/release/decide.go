@@ -106,18 +106,19 @@ func (f Facts) NeedsWrite() bool {
 // the release record.
 func (f Facts) rewrites() bool { return f.Drifted || f.Known && f.OtherRecord }
 
-// Decide returns the action that changes observed to the release that the mark describes. observed
+// Decide returns the action that changes observed to the release that the claimant wants. observed
 // is nil if the cluster has no such release. A release is changed without takeOwnership only if it
 // belongs to this target, has its adoption key, or was delivered for it by Fleet's agent. Otherwise
-// the error is a *ForeignError.
-func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
+// the error is a *ForeignError. Only a release with a record that is trusted stays without a new
+// revision.
+func Decide(facts Facts, by Claimant, observed *Observed, takeOwnership bool) (Action, error) {
 	if !Exists(observed) {
 		return Install, nil
 	}
-	ownership := wanted.Ownership(*observed)
+	ownership := by.Ownership(*observed)
 	isAgents := facts.FromEngine && !ownership.IsByTarget()
 	if !ownership.mayAdopt() && !takeOwnership && !isAgents {
-		return Keep, foreign(*observed, ownership)
+		return Keep, by.foreign(*observed)
 	}
 	switch observed.Status {
 	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling, StatusUnknown:
@@ -126,39 +127,47 @@ func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (A
 		return Upgrade, nil
 	case StatusDeployed, StatusUninstalled:
 	}
-	if !observed.Current() || observed.Mark.Digest != wanted.Digest {
+	if !by.Trusts(*observed) || !observed.Current() || observed.Mark.Digest != by.Mark.Digest {
 		return Upgrade, nil
 	}
-	if ownership != Self || observed.Mark.Instance != wanted.Instance {
+	if ownership != Self || observed.Mark.Instance != by.Mark.Instance {
 		return Adopt.WithRewrite(facts.rewrites()), nil
 	}
 	return Keep.WithRewrite(facts.rewrites()), nil
 }
 
 // foreign returns the error for a release that belongs to another owner or tool.
-func foreign(observed Observed, ownership Ownership) error {
-	return &ForeignError{
+func (c Claimant) foreign(observed Observed) error {
+	foreign := &ForeignError{
 		Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
-		Ownership: ownership, Owner: observed.Mark.OwnerText(),
+		Ownership: c.Ownership(observed), Owner: observed.Mark.OwnerText(),
 	}
+	if known := c.known(); known != nil {
+		foreign.Since = known.Revision
+	}
+	return foreign
 }
 
-// DecideRemoval returns Uninstall if the target of mark may remove observed, and Keep otherwise. A
-// target may remove a release with its own id. If another tool has changed the release since, this
-// needs takeOwnership; without it the error is a *ForeignError. A release of any other owner is
-// kept without an error.
-func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, error) {
+// DecideRemoval returns Uninstall if a target may remove observed, and Keep otherwise. A target
+// keeps a release that another target has adopted with the same adoption key. A release that was
+// changed since state recorded it needs takeOwnership, whatever its labels claim; without it the
+// error is a *ForeignError. With it, the release is left to the other target that its labels name,
+// or removed if they name none.
+func DecideRemoval(by Claimant, observed *Observed, takeOwnership bool) (Action, error) {
 	if observed == nil {
 		return Keep, nil
 	}
-	switch ownership := mark.Ownership(*observed); ownership {
+	switch by.Ownership(*observed) {
 	case Self:
 		return Uninstall, nil
 	case OtherTool:
-		if takeOwnership {
-			return Uninstall, nil
+		if !takeOwnership {
+			return Keep, by.foreign(*observed)
 		}
-		return Keep, foreign(*observed, ownership)
+		if observed.Mark.Owner != "" && observed.Current() && !by.isOwn(observed.Mark.Instance) {
+			return Keep, nil
+		}
+		return Uninstall, nil
 	case Unmarked, OtherOwner, OtherTarget, SameName, SameKey:
 	}
 	return Keep, nil

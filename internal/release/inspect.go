@@ -72,6 +72,9 @@ type Inspection struct {
 	// when the release was written. An API server or a webhook can change each write. Such a
 	// difference is not drift as long as it remains the same.
 	Stored map[string]string
+	// Proof is the proof of the labels of the record. Its content is verified with it. Without a
+	// proof nothing is verified.
+	Proof Proof
 }
 
 // Finding is the result of inspecting the objects of a release. Every object of its manifest is in
@@ -90,8 +93,8 @@ type Finding struct {
 	// Refused are the kinds that the identity may not read, with the number of
 	// objects of each.
 	Refused map[string]int
-	// Content covers the manifest and the hooks of the record, see Known.Content.
-	Content string
+	// RecordChanged reports that the content of the record is not what its labels prove.
+	RecordChanged bool
 	// Chart and Version are the name and version of the chart in the record. The author of the
 	// record chose them.
 	Chart, Version string

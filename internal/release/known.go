@@ -1,8 +1,7 @@
 package release
 
 // Known is the data about a release in Terraform's state. An apply wrote it, or a refresh or an
-// import that the user requested. Except for Revision, nothing that is written into a cluster
-// changes it. So Known decides what may be removed, where, and with which identity. The content of
+// import that the user requested. Nothing that others write into a cluster changes it. So Known decides what may be removed, where, and with which identity. The content of
 // the release record is not proof of that.
 type Known struct {
 	Release   string
@@ -13,13 +12,14 @@ type Known struct {
 	Instance string
 	// Digest is the full digest of the deployment.
 	Digest string
-	// Content covers the manifest and the hooks of the newest record that this target
-	// wrote or verified; "" if none is known. A record with other content is not trusted:
-	// none of its hooks runs and no rollback uses it.
-	Content string
-	// Revision is the newest revision of the release that was read, 0 in a state of an earlier
-	// version. It is only used to read that record by its name before the release counts as
-	// removed.
+	// Key is the key that proves who wrote the record of the release.
+	Key string
+	// Imported reports that the release was imported and this target did not write it since. Then
+	// the key has proven nothing yet.
+	Imported bool
+	// Revision is the newest revision of the release that the target wrote or that was proven, 0 if
+	// none is known. An older one is not trusted. It also names the record that is read before the
+	// release counts as removed.
 	Revision int
 	// TargetNamespace is the one namespace of all objects of the release, "" for a release that is
 	// not restricted.
@@ -28,10 +28,4 @@ type Known struct {
 	Engine bool
 	// UninstallPolicy applies to the removal of the release.
 	UninstallPolicy UninstallPolicy
-}
-
-// Trusts reports whether the content of a record is the content recorded in state. It is safe to
-// call on nil, which trusts nothing.
-func (k *Known) Trusts(content string) bool {
-	return k != nil && k.Content != "" && k.Content == content
 }

@@ -9,9 +9,9 @@ const (
 	// Unmarked means that the record has no mark of this provider, as with plain Helm and with
 	// Fleet's agent.
 	Unmarked Ownership = iota
-	// OtherTool means that the record has a mark that was written for an earlier revision. Helm
-	// copies labels to the next revision, so the newest revision was made by hand with Helm, or by
-	// Fleet's agent.
+	// OtherTool means that another than this target made the newest revision after state has
+	// recorded the release, or that the mark was written for an earlier revision. Helm copies labels
+	// to the next revision, so the newest revision was made by hand with Helm, or by Fleet's agent.
 	OtherTool
 	// OtherOwner means that a target of another owner has the release.
 	OtherOwner
@@ -20,27 +20,24 @@ const (
 	// SameName means that a target with the same owner and name has it, which is not in this state.
 	// The state was lost, or another state uses the same names.
 	SameName
-	// SameKey means that a target of the same owner with the same adoption key has it.
+	// SameKey means that a target of the same owner with the same adoption key has it. The record
+	// proves that.
 	SameKey
 	// Self means that this target has it, even if the target had another name when it wrote the
-	// mark.
+	// mark. Either the record proves that, or the state has this revision.
 	Self
 )
 
-// Ownership returns the ownership of a release in relation to the target of m.
-func (m Mark) Ownership(observed Observed) Ownership {
+// claimed returns the ownership that the labels of a record claim, in relation to the target of m.
+func (m Mark) claimed(observed Observed) Ownership {
 	other := observed.Mark
 	switch {
 	case other.Owner == "":
 		return Unmarked
 	case !observed.Current():
 		return OtherTool
-	case m.Instance != "" && m.Instance == other.Instance, m.KnownAs != "" && m.KnownAs == other.Instance:
-		return Self
 	case m.Owner != other.Owner:
 		return OtherOwner
-	case m.AdoptionKey != "" && m.AdoptionKey == other.AdoptionKey:
-		return SameKey
 	case m.Target == other.Target:
 		return SameName
 	}
@@ -50,7 +47,7 @@ func (m Mark) Ownership(observed Observed) Ownership {
 // OwnershipBy returns the ownership of a release in relation to an owner. A release of any target
 // of this owner is Self.
 func (o Observed) OwnershipBy(owner string) Ownership {
-	switch ownership := NewMark(owner, "", "", "", "").Ownership(o); ownership {
+	switch ownership := NewMark(owner, "", "", "", "").claimed(o); ownership {
 	case OtherTarget, SameName, SameKey, Self:
 		return Self
 	case Unmarked, OtherTool, OtherOwner:
@@ -95,6 +92,8 @@ type ForeignError struct {
 	Owner string
 	// Maker is the tool that made the newest revision, if it is known.
 	Maker Maker
+	// Since is the revision that state has of the release, 0 for none.
+	Since int
 }
 
 func (e *ForeignError) Error() string {
@@ -107,6 +106,9 @@ func (e *ForeignError) Error() string {
 	case SameName:
 		return fmt.Sprintf("%s belongs to another %s, which is not in this state", at, e.Owner)
 	case OtherTool:
+		if e.Since >= e.Revision {
+			return fmt.Sprintf("revision %d of %s is not as this provider wrote it: the state has revision %d", e.Revision, at, e.Since)
+		}
 		return fmt.Sprintf("revision %d of %s was created by %s, after the last revision of this provider", e.Revision, at, by)
 	case Unmarked:
 		if e.Maker.Name != "" {

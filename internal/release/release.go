@@ -35,6 +35,8 @@ type Observed struct {
 	// Mark is the mark of this provider on the record. It is the zero value for a record that
 	// another tool wrote.
 	Mark Mark
+	// Content and MAC are codes that prove the content of the record and its labels, "" for none.
+	Content, MAC string
 }
 
 // Exists reports whether there is a release. The history that an uninstall can leave is not a
@@ -51,9 +53,6 @@ type Mark struct {
 	Target string
 	// Instance is the random id of the target that owns the release.
 	Instance string
-	// KnownAs is the id on the record as recorded in state, if it differs from Instance, as after
-	// an import. It is not written to a record: the next mark has the target's own id.
-	KnownAs string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
 	Bundle      string

@@ -36,9 +36,10 @@ func UninstallPolicyOf(d target.Deployment) UninstallPolicy {
 
 // Removal describes how one release is removed.
 type Removal struct {
-	// Mark is the mark of the target that removes the release. TakeOwnership permits it to remove a
-	// release that another tool has changed. Both are checked again before another attempt.
+	// Mark and Proof are those of the target that removes the release. TakeOwnership permits it to
+	// remove a release that another tool has changed. All are checked again before another attempt.
 	Mark          Mark
+	Proof         Proof
 	TakeOwnership bool
 	// KeepObjects are the keys of objects that are kept because another release owns them.
 	KeepObjects map[string]bool
@@ -47,12 +48,15 @@ type Removal struct {
 	// NamespaceUsedBy are other releases that are to be deployed to its namespace. The namespace is
 	// kept for them.
 	NamespaceUsedBy []string
-	// Known is the data about the release in state. Its uninstall policy, its restriction to a
-	// namespace and its content are used, and not those of the record.
+	// Known is the data about the release in state. Its uninstall policy and its restriction to a
+	// namespace are used, and not those of the record.
 	Known Known
 	// Listener follows the removal, nil for none.
 	Listener Listener
 }
+
+// Claimant returns the target that removes the release.
+func (r Removal) Claimant() Claimant { return Claimant{Mark: r.Mark, Proof: r.Proof, Known: &r.Known} }
 
 // Removed is what a successful removal left behind.
 type Removed struct {
@@ -65,7 +69,7 @@ type Removed struct {
 	// NotOwned are the keys of objects in the record that were not deleted: their live annotations
 	// do not name the release, or they are outside of its namespace.
 	NotOwned []string
-	// Untrusted reports that the content of the record was not the content recorded in state, so
-	// that its hooks were not run.
+	// Untrusted reports that the record was not proven to be as the target wrote it, so that its
+	// hooks were not run.
 	Untrusted bool
 }

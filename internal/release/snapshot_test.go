@@ -12,12 +12,20 @@ import (
 func TestOwnershipInASnapshot(t *testing.T) {
 	t.Parallel()
 	const long = "an owner whose name is no legal value of a label!"
+	proof := release.Proof{Key: "secret", UID: "uid"}
 	observed := func(namespace, name string, mark release.Mark) release.Observed {
 		mark.Revision = 2
-		return release.Observed{Release: name, Namespace: namespace, Revision: 2, Status: release.StatusDeployed, Mark: mark}
+		made := release.Observed{Release: name, Namespace: namespace, Revision: 2, Status: release.StatusDeployed, Mark: mark}
+		made.MAC = proof.OfLabels(made)
+		if mark.Instance != "i" {
+			made.MAC = ""
+		}
+		return made
 	}
 	byHand := observed("ns", "by-hand", release.NewMark("o", "t", "i", "web", "d"))
 	byHand.Revision++
+	forged := observed("ns", "forged", release.NewMark("o", "t", "i", "web", "d"))
+	forged.MAC = ""
 	gone := observed("ns", "gone", release.NewMark("o", "t", "i", "web", "d"))
 	gone.Status = release.StatusUninstalled
 	snapshot := release.Snapshot{Releases: map[string]release.Observed{}}
@@ -25,6 +33,7 @@ func TestOwnershipInASnapshot(t *testing.T) {
 		observed("ns", "own", release.NewMark("o", "t", "i", "web", "d")),
 		observed("a", "own-db", release.NewMark("o", "t", "i", "db", "d")),
 		observed("ns", "former", release.NewMark("o", "former", "i", "web", "d")),
+		forged,
 		observed("ns", "lost", release.NewMark("o", "t", "j", "web", "d")),
 		observed("ns", "other-target", release.NewMark("o", "u", "j", "web", "d")),
 		observed("ns", "other-owner", release.NewMark("p", "t", "i2", "web", "d")),
@@ -34,19 +43,19 @@ func TestOwnershipInASnapshot(t *testing.T) {
 	} {
 		snapshot.Releases[release.Key(there.Namespace, there.Release)] = there
 	}
-	own := release.NewMark("o", "t", "i", "", "")
+	own := release.Claimant{Mark: release.NewMark("o", "t", "i", "", ""), Proof: proof}
 	tests := map[string]struct {
 		got  []release.Observed
 		want []string
 	}{
-		"a bundle of an owner":                {snapshot.Of("o", "web"), []string{"ns/by-hand", "ns/former", "ns/lost", "ns/other-target", "ns/own"}},
+		"a bundle of an owner":                {snapshot.Of("o", "web"), []string{"ns/by-hand", "ns/forged", "ns/former", "ns/lost", "ns/other-target", "ns/own"}},
 		"a bundle with a name that is long":   {snapshot.Of(long, long), []string{"ns/hashed"}},
 		"a bundle of nobody":                  {snapshot.Of("", "web"), nil},
-		"a target":                            {snapshot.OfTarget("o", "t"), []string{"a/own-db", "ns/by-hand", "ns/lost", "ns/own"}},
+		"a target":                            {snapshot.OfTarget("o", "t"), []string{"a/own-db", "ns/by-hand", "ns/forged", "ns/lost", "ns/own"}},
 		"a target with a name that is long":   {snapshot.OfTarget(long, long), []string{"ns/hashed"}},
 		"a target of nobody":                  {snapshot.OfTarget("", ""), nil},
 		"its own, whatever its name was":      {snapshot.Owned(own, release.Self), []string{"a/own-db", "ns/former", "ns/own"}},
-		"of its name, which it does not know": {snapshot.Owned(own, release.SameName), []string{"ns/lost"}},
+		"of its name, which it does not know": {snapshot.Owned(own, release.SameName), []string{"ns/forged", "ns/lost"}},
 		"changed by another tool":             {snapshot.Owned(own, release.OtherTool), []string{"ns/by-hand"}},
 		"of nobody":                           {snapshot.Owned(own, release.Unmarked), []string{"ns/helm"}},
 	}

@@ -11,8 +11,10 @@ import (
 
 // Write describes how a revision is written.
 type Write struct {
-	// Mark is stored on the record. The writer sets its Revision.
-	Mark Mark
+	// Mark is stored on the record. The writer sets its Revision. Proof proves that the target wrote
+	// the record.
+	Mark  Mark
+	Proof Proof
 	// Wait until all objects are ready, for at most Timeout. Hooks are always
 	// waited for.
 	Wait    bool
@@ -60,6 +62,9 @@ type Listener interface {
 	WaitsFor(first Unready, objects int)
 }
 
+// Claimant returns the target that writes the release.
+func (w Write) Claimant() Claimant { return Claimant{Mark: w.Mark, Proof: w.Proof, Known: w.Known} }
+
 // MovesObjects reports whether objects are taken over from other releases of the target.
 func (w Write) MovesObjects() bool { return len(w.Former)+len(w.Taken) > 0 }
 
@@ -80,9 +85,12 @@ type Written struct {
 	// NotReady is the reason why the objects are not ready yet, if the operation did not wait for
 	// them.
 	NotReady error
-	// Content covers the manifest and the hooks of the newest record that the operation wrote or
-	// verified, see Known.Content. It is also set with an error, once a record was written.
-	Content string
+	// Revision is the newest revision that the operation made, 0 if it made none. It is also set with
+	// an error.
+	Revision int
+	// Untrusted reports that a release could not stay as it is, because the content of its record
+	// is not proven. Nothing was written then.
+	Untrusted bool
 }
 
 // Snapshot is the data that was read from a cluster at one moment.
@@ -115,9 +123,8 @@ func (s Snapshot) OfTarget(owner, target string) []Observed {
 	return s.matching(func(o Observed) bool { return o.IsMarkedBy(owner) && o.Mark.Target == labelValue(target) })
 }
 
-// Owned returns the releases that have the ownership as to the target of a mark, sorted by
-// namespace and name.
-func (s Snapshot) Owned(by Mark, as Ownership) []Observed {
+// Owned returns the releases that have the ownership as to a target, sorted by namespace and name.
+func (s Snapshot) Owned(by Claimant, as Ownership) []Observed {
 	return s.matching(func(o Observed) bool { return by.Ownership(o) == as })
 }
 

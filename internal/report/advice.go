@@ -35,7 +35,7 @@ func advice(err error) string {
 		return fmt.Sprintf("Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are "+
 			"sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.%s.v%d in namespace %s.", unlisted.Release, unlisted.Revision, unlisted.Namespace)
 	case errors.As(err, &foreign) && foreign.Ownership == release.OtherTool:
-		return "To overwrite or remove the release, set take_ownership = true on the target. To leave it to its owner, remove the bundle or the cluster from the target, or remove the target from the state (terraform state rm)."
+		return "To overwrite or remove the release, set take_ownership = true on the target. A removal then leaves it if its record names another target. To leave it to any owner, remove the target from the state (terraform state rm)."
 	case errors.As(err, &foreign) && (foreign.Ownership == release.OtherTarget || foreign.Ownership == release.SameName):
 		return "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."
 	case errors.As(err, &foreign):

@@ -24,7 +24,8 @@ type storedRelease struct {
 	ClusterUID      string `json:"cluster_uid,omitempty"`
 	Instance        string `json:"instance,omitempty"`
 	Digest          string `json:"digest,omitempty"`
-	Content         string `json:"content,omitempty"`
+	Key             string `json:"key,omitempty"`
+	Imported        bool   `json:"imported,omitempty"`
 	Revision        int    `json:"revision,omitempty"`
 	TargetNamespace string `json:"target_namespace,omitempty"`
 	ServiceAccount  string `json:"service_account,omitempty"`
@@ -54,7 +55,7 @@ type storedRelease struct {
 func (stored storedRelease) known() release.Known {
 	return release.Known{
 		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
-		Digest: stored.Digest, Content: stored.Content, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace, Engine: stored.Engine,
+		Digest: stored.Digest, Key: stored.Key, Imported: stored.Imported, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace, Engine: stored.Engine,
 		UninstallPolicy: release.UninstallPolicy{
 			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
 			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
@@ -65,7 +66,7 @@ func (stored storedRelease) known() release.Known {
 func storedOf(known release.Known) storedRelease {
 	return storedRelease{
 		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
-		Digest: known.Digest, Content: known.Content, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
+		Digest: known.Digest, Key: known.Key, Imported: known.Imported, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
 		Engine:         known.Engine,
 		ServiceAccount: known.UninstallPolicy.ServiceAccount, KeepResources: known.UninstallPolicy.KeepResources,
 		DeleteNamespace: known.UninstallPolicy.DeleteNamespace, NamespaceKeys: known.UninstallPolicy.NamespaceKeys, OwnValues: known.UninstallPolicy.OwnValues,
@@ -152,6 +153,17 @@ func DecodeRecords(elements map[string]string) Records {
 		found.Current[key] = stored.record()
 	}
 	return found
+}
+
+// Keys returns the keys of all releases that have the id of a target.
+func (s Shown) Keys(instance string) []string {
+	var keys []string
+	for _, text := range s.Records {
+		if stored, ok := decodeRelease(text); ok && stored.Instance == instance {
+			keys = append(keys, stored.Key)
+		}
+	}
+	return keys
 }
 
 // LostReleases are releases without a deployment: they were not on their cluster when the cluster

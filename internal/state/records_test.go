@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +21,12 @@ var key = deploy.Key{Cluster: "a", Bundle: "web"} //nolint:gochecknoglobals // n
 
 func known(name string) release.Known {
 	return release.Known{
-		Release: name, Namespace: "ns", UID: "uid", Instance: "instance", Digest: "digest", Content: "content", Revision: 3, TargetNamespace: "forced",
+		Release: name, Namespace: "ns", UID: "uid", Instance: "instance", Digest: "digest", Key: "key", Imported: true, Revision: 3, TargetNamespace: "forced",
 		UninstallPolicy: release.UninstallPolicy{ServiceAccount: "deployer", KeepResources: true, DeleteNamespace: true, NamespaceKeys: true, OwnValues: true},
 	}
 }
 
-// States contain the text, so text that an earlier version wrote must be readable.
+// States contain the text.
 func TestRecordAsText(t *testing.T) {
 	t.Parallel()
 	record := deploy.Record{
@@ -34,7 +35,7 @@ func TestRecordAsText(t *testing.T) {
 		Left: []release.Known{{Release: "old", Namespace: "former"}},
 	}
 	want := map[string]string{
-		"a/web": `{"release":"web","namespace":"ns","cluster_uid":"uid","instance":"instance","digest":"digest","content":"content","revision":3,"target_namespace":"forced",` +
+		"a/web": `{"release":"web","namespace":"ns","cluster_uid":"uid","instance":"instance","digest":"digest","key":"key","imported":true,"revision":3,"target_namespace":"forced",` +
 			`"service_account":"deployer","keep_resources":true,"delete_namespace":true,"namespace_keys":true,"own_values":true,"chart":"nginx","version":"1.0.0","state":"NotReady","message":"a Pod is Pending","objects":{"Pod/ns/x":"1"},` +
 			`"stored":{"x":"-"},"yielded":{"y":"db"}}`,
 		"a/web former/old": `{"release":"old","namespace":"former"}`,
@@ -55,6 +56,22 @@ func TestRecordAsText(t *testing.T) {
 		if got := state.DecodeRecords(text).Current[key].Digest; got != test.digest {
 			t.Errorf("%s: read as %q", name, got)
 		}
+	}
+}
+
+// The keys of a target are those of the releases with its id.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	shown := state.Shown{Records: map[string]string{}}
+	for name, of := range map[string]release.Known{"a/web": {Instance: "i", Key: "one"}, "a/db": {Instance: "j", Key: "two"}, "a/web ns/old": {Instance: "i", Key: "three"}} {
+		of.Release = "r"
+		shown.Records[name] = state.EncodeKnown(of)
+	}
+	shown.Records["a/unknown"], shown.Records["a/damaged"] = "", "{"
+	got := shown.Keys("i")
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"one", "three"}, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
 

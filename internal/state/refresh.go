@@ -41,18 +41,6 @@ func (l LostReleases) KeepUnreachable(in deploy.Observation) {
 	}
 }
 
-// WithUIDs returns records with the identities of their clusters. A state of an earlier version has
-// these identities only in private state.
-func WithUIDs(records map[deploy.Key]deploy.Record, uids map[string]string) map[deploy.Key]deploy.Record {
-	for key, record := range records {
-		if record.Known.UID == "" {
-			record.Known.UID = uids[key.Cluster]
-			records[key] = record
-		}
-	}
-	return records
-}
-
 // Apply is what an apply did.
 type Apply struct {
 	Change  deploy.Change

@@ -330,8 +330,4 @@ func TestRefreshed(t *testing.T) {
 	if diff := cmp.Diff(map[deploy.Key]release.Known{keyed("down", "web"): {Release: "web"}}, observation.Lost); diff != "" || len(observation.Records) != 1 {
 		t.Errorf("%d records, lost (-want +got):\n%s", len(observation.Records), diff)
 	}
-	records := state.WithUIDs(map[deploy.Key]deploy.Record{keyed("up", "web"): {}, keyed("down", "web"): {Known: release.Known{UID: "own"}}}, after.ClusterUIDs)
-	if records[keyed("up", "web")].Known.UID != "new" || records[keyed("down", "web")].Known.UID != "own" {
-		t.Errorf("identities of records: %v", records)
-	}
 }
