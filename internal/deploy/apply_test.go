@@ -133,6 +133,11 @@ func TestApplyToOneDeployment(t *testing.T) {
 		"uninstall of a record that was changed in place": {
 			there: forged(func(o *release.Observed) { o.Mark.Instance = "successor" }), remove: true, did: []string{"uninstall ns/web"},
 		},
+		"kept, and the content is not proven": {
+			there:   of(func(o *release.Observed) { o.Mark.Digest = newDigest }),
+			arrange: func(m *memoryCluster) { m.untrusted = true },
+			did:     []string{"keep ns/web", "upgrade ns/web"}, want: new(upgraded(recordOfWrite(web))),
+		},
 		"a digest without a proof": {
 			there: forged(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOfWrite(web))),
 		},

@@ -362,6 +362,47 @@ func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	}
 }
 
+// Without an adoption key, a removal knows what another target has taken over only if that target
+// belongs to the same process.
+func TestARemovalLeavesWhatATargetOfThisProcessTookOver(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	var registry deploy.Registry
+	registry.RecordKey(recordKey)
+	registry.RecordKey("key of the gainer")
+	taken := by(deployed(web), "gainer")
+	taken.Revision, taken.Mark.Revision = 2, 2
+	tests := map[string]struct {
+		there release.Observed
+		keys  func() []string
+		fails []string
+	}{
+		"of this process":    {there: signed(taken, release.Proof{Key: "key of the gainer", UID: "uid-c1"}), keys: registry.Keys},
+		"of another process": {there: signed(taken, release.Proof{Key: "another key", UID: "uid-c1"}), keys: registry.Keys, fails: []string{"c1/web removing"}},
+		"of another cluster": {there: signed(taken, release.Proof{Key: "key of the gainer", UID: "uid-c2"}), keys: registry.Keys, fails: []string{"c1/web removing"}},
+		"of nobody":          {there: taken, fails: []string{"c1/web removing"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			clusters["c1"].put(test.there)
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
+			asked.Remove, asked.Keys = []deploy.Key{key("c1", "web")}, test.keys
+			outcome := clusters.engine().Apply(t.Context(), asked)
+			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string(nil), clusters["c1"].did(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			if got, want := len(outcome.Notices) == 1, len(test.fails) == 0; got != want {
+				t.Errorf("notices: %v", outcome.Notices)
+			}
+		})
+	}
+}
+
 // A release that an apply made and could not save is reported, and is added to no state.
 func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ const maxRecordReads = 8
 
 // confirmMissing checks a release that is in state and that a list of the cluster lacks. It returns
 // nil if the release no longer exists. A list can be empty although releases exist, so the record
-// is read by its name. A state of an earlier version has no revision. Then only the list counts,
+// is read by its name. Without a revision that the target wrote, only the list counts,
 // until a refresh has read the release.
 func confirmMissing(ctx context.Context, cluster RecordReader, known release.Known) error {
 	if known.Revision == 0 {

@@ -246,6 +246,8 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 		Rules: release.RulesOf(d.Options), NamesVary: p.rendering.NamesVary,
 		Known: release.Known{
 			Release: d.Release, Namespace: d.Namespace, Instance: w.run.markOf(d.Bundle.Name).Instance, Digest: d.Digest,
+			// The key proves what the target writes itself when it takes the release back from the Fleet.
+			Key: w.run.request.Key,
 			UID: w.run.view.clusters[d.Cluster].uid, Engine: true, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 		},
 	}

@@ -67,6 +67,45 @@ func TestAccAttackUpgradeByRecord(t *testing.T) {
 	}
 }
 
+// An object in a forged record is not the release's because of that. An upgrade takes it over, or
+// removes fields of it, only with consent.
+func TestAccAttackUpgradeTakesByRecord(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*onCluster, string){
+		"by the content": func(o *onCluster, victim string) {
+			o.tamper(func(r *helmrelease.Release) { r.Manifest += victim })
+		},
+		"by the content and an older status": func(o *onCluster, victim string) {
+			o.tamper(func(r *helmrelease.Release) { r.Manifest, r.Info.Status = r.Manifest+victim, helmrelease.StatusFailed })
+			o.patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"status": "failed"}}})
+		},
+	}
+	for name, forge := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnCluster(t, "take-"+bundle.Name(name))
+			other := o.namespace + "-x"
+			o.makeNamespace(other)
+			o.make(other, "victim", other+"/theirs")
+			known := o.install(map[string]string{"one.yaml": configMapFile(o.namespace, "one")})
+			victims := o.objects.CoreV1().ConfigMaps(other)
+			before, err := victims.Get(t.Context(), "victim", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			forge(o, configMapFile(other, "victim")+"data: {key: stripped}\n")
+			_, err = o.write(release.Upgrade, o.deployment(map[string]string{"one.yaml": configMapFile(o.namespace, "one"), "two.yaml": configMapFile(other, "victim")}), &known)
+			if err == nil || !strings.Contains(err.Error(), "victim") {
+				t.Errorf("error = %v", err)
+			}
+			after, err := victims.Get(t.Context(), "victim", metav1.GetOptions{})
+			if err != nil || after.ResourceVersion != before.ResourceVersion {
+				t.Errorf("the object of another release was %+v and is %+v (%v)", before, after, err)
+			}
+		})
+	}
+}
+
 // A rollback runs the hooks of a stored revision only if its record is the known one.
 func TestAccAttackRollbackToRecord(t *testing.T) {
 	t.Parallel()

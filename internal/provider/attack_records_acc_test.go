@@ -152,7 +152,8 @@ func TestAttackBundleBringsARecord(t *testing.T) {
 }
 
 // A user who may create Secrets in one namespace makes a record with the labels of a target.
-// Neither the record nor the objects in it are removed, and the plan reports it.
+// Neither the record nor the objects in it are removed. The plan does not report it: only a record
+// that is proven is the target's.
 func TestAttackRecordMadeByATenant(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -174,7 +175,9 @@ func TestAttackRecordMadeByATenant(t *testing.T) {
 			s.forge(t, "forged", "app", labels, packed(t, content))
 			made := s.releases(t, 0)["forged"]
 
-			expectMention(t, w.run(t, "plan", "-input=false"), "forged")
+			if output := w.expectEmptyPlan(t); strings.Contains(output, "forged") {
+				t.Errorf("the plan reports the forged record:\n%s", output)
+			}
 			w.applyOutput(t)
 			out.expectUntouched(t, "apply of nothing")
 			configure("y")
@@ -354,6 +357,105 @@ func TestAttackGuessOfARecord(t *testing.T) {
 		}
 		w.apply(t)
 		w.expectEmptyPlan(t)
+	}
+}
+
+// A tenant sets the digest of a record to that of the next version. The plan shows the change, and
+// the apply deploys it.
+func TestAttackDigestOfARecord(t *testing.T) {
+	t.Parallel()
+	const digest = attackLabel + "digest"
+	env := testenv.Shared(t)
+	tests := map[string]func(s *fixture, t *testing.T, next string){
+		"of the revision in state": func(s *fixture, t *testing.T, next string) {
+			t.Helper()
+			s.relabel(t, "app", map[string]string{digest: next})
+		},
+		"with the codes of an older revision": func(s *fixture, t *testing.T, next string) {
+			t.Helper()
+			older, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.relabel(t, "app", map[string]string{digest: next, attackLabel + "mac": older.Labels[attackLabel+"mac"], attackLabel + "content": older.Labels[attackLabel+"content"]})
+		},
+	}
+	for name, forge := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, w := newFixture(t, env), newWorkspace(t)
+			deploy := func(value string) string {
+				w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
+				return w.applyOutput(t)
+			}
+			deploy("y")
+			next := s.newestRecord(t, 0, "app").Labels[digest]
+			deploy("x")
+			forge(s, t, next)
+			deploy("y")
+			if got := s.value(t, 0, "app"); got != "y" {
+				t.Errorf("%q is live", got)
+			}
+			w.expectEmptyPlan(t)
+		})
+	}
+}
+
+// Labels that a tenant writes neither make a removal forget a release nor permit it. The error says
+// what happened.
+func TestAttackRemovalByLabels(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	successor := map[string]string{attackLabel + "instance": "another", attackLabel + "target": "another"}
+	tests := map[string]struct {
+		forge func(t *testing.T, s *fixture)
+		kept  bool // The release stays, and so does the state.
+	}{
+		"changed in place: another target": {forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.relabel(t, "app", successor)
+		}},
+		"changed in place: another owner": {forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.relabel(t, "app", map[string]string{attackLabel + "owner": "another"})
+		}},
+		"changed in place: no owner": {forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.relabel(t, "app", map[string]string{attackLabel + "owner": ""})
+		}},
+		"newer: another target": {kept: true, forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.forgeNext(t, "app", successor)
+		}},
+		"newer: this target": {kept: true, forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.forgeNext(t, "app", nil)
+		}},
+		"newer: no owner": {kept: true, forge: func(t *testing.T, s *fixture) {
+			t.Helper()
+			s.forgeNext(t, "app", map[string]string{attackLabel + "owner": ""})
+		}},
+	}
+	for name, test := range tests {
+		for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
+			t.Run(name+", "+refresh, func(t *testing.T) {
+				t.Parallel()
+				s, w := newFixture(t, env), newWorkspace(t)
+				w.configure(t, s.provider("", on), s.bundle("app", "x"), target("", "fleet_bundle.app.bundles"))
+				w.apply(t)
+				test.forge(t, s)
+				output := w.destroyOutput(t, refresh)
+				if got := s.isThere(t, "app"); got != test.kept {
+					t.Errorf("the object is there: %t, want %t", got, test.kept)
+				}
+				if got := strings.Contains(w.managed(t), all); got != test.kept {
+					t.Errorf("the state has the target: %t, want %t", got, test.kept)
+				}
+				if test.kept {
+					expectMention(t, output, "after the last revision of this provider", "take_ownership")
+				}
+			})
+		}
 	}
 }
 

@@ -247,7 +247,8 @@ func TestAttackConsent(t *testing.T) {
 			if !test.adopted {
 				w.destroyOutput(t)
 			}
-			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+			// With take_ownership alone, the former record proves nothing, so there is a new revision.
+			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" && name != "take_ownership" {
 				t.Errorf("releases (-before +after):\n%s", diff)
 			}
 			if diff := cmp.Diff(objects, s.uids(t)); diff != "" {

@@ -141,6 +141,28 @@ func (s *fixture) relabel(t *testing.T, name string, labels map[string]string) {
 	}
 }
 
+// forgeNext creates the next revision of a release on the first cluster, with the content and the
+// labels of the newest one, and more labels.
+func (s *fixture) forgeNext(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	newest := s.newestRecord(t, 0, name)
+	next := versionOf(t, newest) + 1
+	var content map[string]any
+	if err := json.Unmarshal(recorded(t, newest.Data["release"]), &content); err != nil {
+		t.Fatal(err)
+	}
+	content["version"] = next
+	forged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, next), Labels: newest.Labels},
+		Type:       newest.Type, Data: map[string][]byte{"release": packed(t, content)},
+	}
+	maps.Copy(forged.Labels, map[string]string{"version": strconv.Itoa(next), attackLabel + "revision": strconv.Itoa(next)})
+	maps.Copy(forged.Labels, labels)
+	if _, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // forge creates the record of a release that no one installed. It has the labels of the newest
 // record of another release, and more labels.
 func (s *fixture) forge(t *testing.T, name, from string, labels map[string]string, data []byte) {

@@ -108,7 +108,7 @@ func TestAccForeignRelease(t *testing.T) {
 	first.fail(t, []string{"destroy", "-auto-approve"}, "after the last revision of this provider", "take_ownership")
 	s.expectReleases(t, 0, "one")
 	gone := config("first", "take_ownership = true\n  allow_empty = true")
-	first.configure(t, gone[0], gone[1], strings.Replace(gone[2], "fleet_bundle.one.bundles", "[]", 1))
+	first.configure(t, gone[0], gone[1], strings.Replace(gone[2], "[fleet_bundle.one.bundles]", "[]", 1))
 	first.apply(t)
 	first.run(t, "destroy", "-auto-approve")
 	s.expectReleases(t, 0, "one")

@@ -147,7 +147,7 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 			if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
 				t.Errorf("objects without a refresh (-before +after):\n%s", diff)
 			}
-			blind.configure(t, s.provider("", on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
+			blind.configure(t, s.provider("", on), s.bundle("one", "y"), target("take_ownership = true", "fleet_bundle.one.bundles"))
 			blind.run(t, "apply", "-auto-approve", "-refresh=false")
 			s.expectReleases(t, 0, "one")
 			blind.run(t, "destroy", "-auto-approve", "-refresh=false")
