@@ -1,15 +1,21 @@
 package provider_test
 
 import (
+	"bytes"
 	"cmp"
+	"io"
 	"maps"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
@@ -56,7 +62,7 @@ func TestAttackHookHidesObjects(t *testing.T) {
 			}
 			r.commit(t, bundles)
 			r.configure(t, how, "")
-			r.w.refuse(t, []string{"plan", "-input=false"}, slices.Sorted(maps.Values(files))...)
+			expectMention(t, errorsIn(r.w.refuse(t, []string{"plan", "-input=false"})), slices.Sorted(maps.Values(files))...)
 			r.expectNoWrites(t, "plan")
 			r.w.attempt(t, applying...)
 			r.expectNoWrites(t, "apply")
@@ -151,7 +157,7 @@ func (r *reach) expectHooksSpare(t *testing.T, how confinement) {
 		if !isNamed(unwrapped(plan), object) {
 			t.Errorf("the plan does not name the hook %s", object)
 		}
-		if !slices.Contains(later, name) && !isNamed(unwrapped(output), object) {
+		if !slices.Contains(later, name) && !isNamed(unwrapped(errorsIn(output)), object) {
 			t.Errorf("the error of the apply does not name %s", object)
 		}
 	}
@@ -255,5 +261,106 @@ func TestAttackHookWasExchanged(t *testing.T) {
 	r.w.destroyOutput(t)
 	if _, err := client.Get(t.Context(), "hook", metav1.GetOptions{}); err != nil {
 		t.Errorf("the object of another release was deleted: %v", err)
+	}
+}
+
+// Every object is deleted with its UID as a precondition: hooks, what an upgrade drops, and what a
+// removal deletes.
+func TestAttackDeletionsHaveAPrecondition(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, testenv.Shared(t))
+	var (
+		mu    sync.Mutex
+		seen  int
+		blind []string
+	)
+	r.proxies[0].Set(func(request *http.Request) faulttest.Fault {
+		if request.Method == http.MethodDelete && !strings.Contains(request.URL.Path, "/secrets") {
+			mu.Lock()
+			defer mu.Unlock()
+			seen++
+			if !holdsUID(request) {
+				blind = append(blind, request.URL.Path)
+			}
+		}
+		return faulttest.Fault{}
+	})
+	commit := func(value string, more map[string]string) {
+		files := chartWith("app", map[string]string{
+			"templates/hook.yaml":    hookOf("hook", "", "pre-install,pre-upgrade", "", ""),
+			"templates/gone.yaml":    hookOf("gone", "", "post-install,post-upgrade", "before-hook-creation,hook-succeeded", ""),
+			"templates/removal.yaml": hookOf("removal", "", "pre-delete", "hook-succeeded", ""),
+			"templates/value.yaml":   configMap("value", value),
+		})
+		maps.Copy(files, more)
+		r.commit(t, map[string]map[string]string{"app": files})
+	}
+	commit("1", map[string]string{"templates/dropped.yaml": configMap("dropped", "1")})
+	r.configure(t, confinement{}, "")
+	r.w.apply(t)
+	commit("2", nil)
+	r.w.apply(t)
+	r.w.run(t, destroying()...)
+	r.expectNothing(t, 0)
+	mu.Lock()
+	defer mu.Unlock()
+	if seen == 0 {
+		t.Error("nothing was deleted")
+	}
+	for _, path := range blind {
+		t.Errorf("deleted without the UID of an object: %s", path)
+	}
+}
+
+// holdsUID reports whether the body of a request has a UID. It leaves the body as it was.
+func holdsUID(request *http.Request) bool {
+	if request.Body == nil {
+		return false
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return false
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	return regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).Match(body)
+}
+
+// A hook of ours is exchanged for an object of others right before the provider deletes it. The
+// object of others stays.
+func TestAttackHookIsExchangedInBetween(t *testing.T) {
+	t.Parallel()
+	r := newReach(t, testenv.Shared(t))
+	commit := func(value string) {
+		r.commit(t, map[string]map[string]string{"app": {"m.yaml": configMap("app", value), "hook.yaml": hookOf("hook", "", "pre-install,pre-upgrade", "", "")}})
+	}
+	commit("1")
+	r.configure(t, confinement{}, "")
+	r.w.apply(t)
+	var (
+		once sync.Once
+		uid  types.UID
+	)
+	r.proxies[0].Set(func(request *http.Request) faulttest.Fault {
+		if request.Method != http.MethodDelete || !strings.HasSuffix(request.URL.Path, "/configmaps/hook") {
+			return faulttest.Fault{}
+		}
+		return faulttest.Fault{Before: func(*http.Request) {
+			once.Do(func() {
+				if err := r.client(t, 0).CoreV1().ConfigMaps(r.namespace).Delete(t.Context(), "hook", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+				uid = r.makeConfigMap(t, "hook", "")
+			})
+		}}
+	})
+	commit("2")
+	r.w.attempt(t, applying...)
+	if got := r.uidOf(t, "hook"); uid == "" || got != uid {
+		t.Errorf("the object of others has the UID %q, want %q", got, uid)
+	}
+	r.proxies[0].Set(nil)
+	r.w.destroyOutput(t)
+	if got := r.uidOf(t, "hook"); got != uid {
+		t.Error("the object of others was deleted by the destroy")
 	}
 }

@@ -160,8 +160,9 @@ func isWithin(call faulttest.Call, namespace string) bool {
 
 // confinement is a way to restrict what a repository reaches.
 type confinement struct {
-	// settings are attributes of the fleet_gitrepo, and policies those of the provider.
-	settings, policies string
+	// settings are attributes of the fleet_gitrepo, target those of the target, and policies those
+	// of the provider.
+	settings, target, policies string
 	// hasAccount is true if an account with rights in one namespace writes.
 	hasAccount bool
 }
@@ -236,6 +237,12 @@ func (w *workspace) attempt(t *testing.T, args ...string) (output string, ok boo
 		t.Logf("terraform %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 	return output, err == nil
+}
+
+// errorsIn is an output from its first error on. A plan that fails also shows what it would do.
+func errorsIn(output string) string {
+	_, errors, _ := strings.Cut(output, "Error:")
+	return errors
 }
 
 // destroying is a destroy without a question.
