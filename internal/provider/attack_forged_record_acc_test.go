@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -78,8 +79,8 @@ func (f *forger) record(t *testing.T, name string, revision int) *corev1.Secret 
 func (f *forger) put(t *testing.T, record *corev1.Secret) {
 	t.Helper()
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: record.Name, Labels: record.Labels}, Type: record.Type, Data: record.Data}
-	if err := f.secrets.Delete(t.Context(), record.Name, metav1.DeleteOptions{}); err != nil {
-		t.Logf("there is no record %s: %v", record.Name, err)
+	if err := f.secrets.Delete(t.Context(), record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
 	}
 	if _, err := f.secrets.Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -193,75 +194,82 @@ func (r *reach) main(t *testing.T) string {
 	return read(t, r.w.dir+"/main.tf")
 }
 
+// isDone reports whether a command has finished a deployment: the command succeeded, or its errors
+// do not name the deployment.
+func isDone(output string, succeeded bool, name string) bool {
+	const stopped = "No deployment of this target was started"
+	return succeeded || !strings.Contains(unwrapped(output), stopped) && !isNamed(unwrapped(errorsIn(output)), "a/"+name)
+}
+
 // The digest of the record is set to that of the next content. The next apply deploys the content
-// all the same, or fails. Nothing is written while a window is closed.
+// all the same, or fails. Nothing is written while a window is closed. Two deployments differ in
+// whether the manifest of the record is that of the next content too.
 func TestAttackForgedDigest(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
+	names := []string{"labelled", "changed"}
 	for name, test := range map[string]struct {
 		windows, settings string
 		args              []string
-		isClosed          bool
 		// isSaved is true if the record is forged after the plan.
-		isSaved bool
+		isClosed, isSaved bool
 	}{
-		"plain":             {args: applying},
-		"after the plan":    {args: []string{"apply", "-input=false", "tfplan"}, isSaved: true},
-		"without refresh":   {args: append(slices.Clone(applying), "-refresh=false")},
-		"drift of releases": {args: applying, settings: "drift = \"release\""},
-		"no drift":          {args: applying, settings: "drift = \"none\""},
-		"a closed window":   {args: applying, windows: closed(""), isClosed: true},
-		"a window that corrects drift": {
-			args: applying, windows: closed(", correct_drift = true"), isClosed: true,
-		},
+		"plain":                        {args: applying},
+		"after the plan":               {args: []string{"apply", "-input=false", "tfplan"}, isSaved: true},
+		"without refresh":              {args: append(slices.Clone(applying), "-refresh=false")},
+		"drift of releases":            {args: applying, settings: "drift = \"release\""},
+		"no drift":                     {args: applying, settings: "drift = \"none\""},
+		"a closed window":              {args: applying, windows: closed(""), isClosed: true},
+		"a window that corrects drift": {args: applying, windows: closed(", correct_drift = true"), isClosed: true},
 	} {
-		for _, tool := range []string{"its content stays", "its content is changed too"} {
-			t.Run(name+", "+tool, func(t *testing.T) {
-				t.Parallel()
-				r := newReach(t, env)
-				f := newForger(t, r.fixture)
-				configure := func(windows, value string) {
-					r.w.configure(t, r.provider(windows, on), r.bundle("app", value), target(test.settings, "fleet_bundle.app.bundles"))
-				}
-				configure("", "next")
-				r.w.apply(t)
-				// The attacker reads the digest of the next content from an older record.
-				next := f.record(t, "app", 1).Labels[attackLabel+"digest"]
-				configure("", "first")
-				r.w.apply(t)
-				change := func(content map[string]any) {
-					if tool == "its content is changed too" {
-						content["manifest"] = strings.Replace(content["manifest"].(string), "key: first", "key: next", 1) //nolint:forcetypeassert // a panic fails the test
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReach(t, env)
+			f := newForger(t, r.fixture)
+			configure := func(windows, value string) {
+				r.w.configure(t, r.provider(windows, on), r.bundle(names[0], value), r.bundle(names[1], value),
+					target(test.settings, "fleet_bundle.labelled.bundles", "fleet_bundle.changed.bundles"))
+			}
+			configure("", "next")
+			r.w.apply(t)
+			configure("", "first")
+			r.w.apply(t)
+			configure(test.windows, "next")
+			if test.isSaved {
+				r.w.run(t, "plan", "-input=false", "-out=tfplan")
+			}
+			for _, name := range names {
+				f.forge(t, name, func(content map[string]any) {
+					if name == "changed" {
+						content["manifest"] = strings.ReplaceAll(content["manifest"].(string), "first", "next") //nolint:forcetypeassert // a panic fails the test
+					}
+				}, map[string]string{
+					// The attacker reads the digest of the next content from an older record.
+					attackLabel + "digest": f.record(t, name, 1).Labels[attackLabel+"digest"],
+				})
+			}
+			r.record()
+			output, ok := r.w.attempt(t, test.args...)
+			if test.isClosed {
+				r.expectNoWrites(t, "the window is closed")
+				for _, name := range names {
+					if got := r.value(t, 0, name); got != "first" {
+						t.Errorf("%s: the window is closed, and %q was deployed", name, got)
 					}
 				}
-				configure(test.windows, "next")
-				if test.isSaved {
-					r.w.run(t, "plan", "-input=false", "-out=tfplan")
+				configure(opened, "next")
+				output, ok = r.w.attempt(t, applying...)
+			}
+			for _, name := range names {
+				if got := r.value(t, 0, name); isDone(output, ok, name) && got != "next" {
+					t.Errorf("%s: the apply reports no error, and the object has %q", name, got)
 				}
-				f.forge(t, "app", change, map[string]string{attackLabel + "digest": next})
-				r.record()
-				_, ok := r.w.attempt(t, test.args...)
-				got := r.value(t, 0, "app")
-				switch {
-				case test.isClosed:
-					r.expectNoWrites(t, "the window is closed")
-					if got != "first" {
-						t.Errorf("the window is closed, and %q was deployed", got)
-					}
-					configure(opened, "next")
-					_, ok = r.w.attempt(t, applying...)
-					if got = r.value(t, 0, "app"); ok && got != "next" {
-						t.Errorf("after the window the apply reports success, and the object has %q", got)
-					}
-				case ok && got != "next":
-					t.Errorf("the apply reports success, and the object has %q", got)
-				case ok:
-					r.w.expectEmptyPlan(t)
-				}
-				_, ok = r.w.attempt(t, destroying()...)
-				r.expectKnown(t, "destroy", "app", ok)
-			})
-		}
+			}
+			_, ok = r.w.attempt(t, destroying()...)
+			for _, name := range names {
+				r.expectKnown(t, "destroy", name, ok)
+			}
+		})
 	}
 }
 
@@ -498,100 +506,99 @@ func TestAttackForgedLabels(t *testing.T) {
 	}
 }
 
-// An older record of ours is put back, with all of its labels. It counts for nothing: a plan does
-// not believe its digest, an apply does not believe its manifest, and a removal removes what runs.
-func TestAttackReplayedRecord(t *testing.T) {
-	t.Parallel()
-	env := testenv.Shared(t)
-	replays := map[string]func(t *testing.T, f *forger, older *corev1.Secret){
-		"as the newest": func(t *testing.T, f *forger, older *corev1.Secret) {
+// replays put an older record of ours back, with all of its labels.
+func replays() map[string]func(t *testing.T, f *forger, older *corev1.Secret) {
+	as := func(revision int) func(t *testing.T, f *forger, older *corev1.Secret) {
+		return func(t *testing.T, f *forger, older *corev1.Secret) {
 			t.Helper()
-			if err := f.secrets.Delete(t.Context(), "sh.helm.release.v1.app.v2", metav1.DeleteOptions{}); err != nil {
+			forged := older.DeepCopy()
+			forged.Name = fmt.Sprintf("sh.helm.release.v1.%s.v%d", older.Labels["name"], revision)
+			forged.Labels["version"] = strconv.Itoa(revision)
+			forged.Labels[attackLabel+"revision"] = strconv.Itoa(revision)
+			forged.Data["release"] = withVersion(t, older.Data["release"], revision)
+			f.put(t, forged)
+		}
+	}
+	return map[string]func(t *testing.T, f *forger, older *corev1.Secret){
+		"newest": func(t *testing.T, f *forger, older *corev1.Secret) {
+			t.Helper()
+			if err := f.secrets.Delete(t.Context(), "sh.helm.release.v1.newest.v2", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			f.put(t, older)
 		},
-		"in place of the newest": func(t *testing.T, f *forger, older *corev1.Secret) {
-			t.Helper()
-			forged := older.DeepCopy()
-			forged.Name = "sh.helm.release.v1.app.v2"
-			forged.Labels["version"] = "2"
-			forged.Labels[attackLabel+"revision"] = "2"
-			forged.Data["release"] = withVersion(t, older.Data["release"], 2)
-			f.put(t, forged)
-		},
-		"as the next": func(t *testing.T, f *forger, older *corev1.Secret) {
-			t.Helper()
-			forged := older.DeepCopy()
-			forged.Name = "sh.helm.release.v1.app.v3"
-			forged.Labels["version"] = "3"
-			forged.Labels[attackLabel+"revision"] = "3"
-			forged.Data["release"] = withVersion(t, older.Data["release"], 3)
-			f.put(t, forged)
-		},
+		"replaced": as(2),
+		"next":     as(3), //nolint:mnd // the revision after the newest
 	}
-	actions := map[string]func(t *testing.T, r *reach, configure func(value string)){
-		"the older content": func(t *testing.T, r *reach, configure func(value string)) {
-			t.Helper()
+}
+
+// An older record of ours counts for nothing: a plan does not believe its digest, an apply does not
+// believe its manifest, and a removal removes what runs. The deployments of a target differ in the
+// revision that the record has.
+func TestAttackReplayedRecord(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for action, test := range map[string]struct {
+		value string
+		args  []string
+	}{
+		"the older content": {value: "older", args: applying},
+		"the same content":  {value: "newer", args: applying},
+		"newer content":     {value: "newest", args: applying},
+		"without refresh":   {value: "older", args: append(slices.Clone(applying), "-refresh=false")},
+		"destroy":           {value: "newer", args: destroying()},
+	} {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			r := newReach(t, env)
+			f := newForger(t, r.fixture)
+			configure := func(value string) {
+				parts, bundles := []string{r.provider("", on)}, []string{}
+				for name := range replays() {
+					other := name + "-newer"
+					if value == "older" {
+						other = name + "-older"
+					}
+					parts = append(parts, r.bundleOf(name, configMap(name, value)+"---\n"+configMap(other, value)))
+					bundles = append(bundles, "fleet_bundle."+name+".bundles")
+				}
+				r.w.configure(t, append(parts, target("deployment_timeout = \"20s\"", bundles...))...)
+			}
 			configure("older")
-			if _, ok := r.w.attempt(t, applying...); ok && r.value(t, 0, "app") != "older" {
-				t.Errorf("the apply of the older content reports success, and the object has %q", r.value(t, 0, "app"))
+			r.w.apply(t)
+			older := map[string]*corev1.Secret{}
+			for name := range replays() {
+				older[name] = f.record(t, name, 1)
 			}
-		},
-		"the same content": func(t *testing.T, r *reach, _ func(value string)) {
-			t.Helper()
-			output, ok := r.w.attempt(t, applying...)
-			if got := r.value(t, 0, "app"); ok && got != "newer" {
-				t.Errorf("the apply reports success, and the object has %q", got)
+			configure("newer")
+			r.w.apply(t)
+			for name, put := range replays() {
+				put(t, f, older[name])
 			}
-			if !r.isThere(t, "second") {
-				t.Error("the second object was deleted by a record that does not have it")
+			configure(test.value)
+			r.record()
+			output, ok := r.w.attempt(t, test.args...)
+			r.expectWithin(t, action)
+			for name := range replays() {
+				switch {
+				case action == "destroy":
+					r.expectKnown(t, action, name, ok)
+					if isDone(output, ok, name) && r.isThere(t, name+"-newer") {
+						t.Errorf("%s: ConfigMap %s-newer runs on, and the destroy reports no error", name, name)
+					}
+				case isDone(output, ok, name) && r.value(t, 0, name) != test.value:
+					t.Errorf("%s: the apply of %s reports no error, and the object has %q", name, test.value, r.value(t, 0, name))
+				case test.value != "older" && !r.isThere(t, name+"-newer"):
+					t.Errorf("%s: an object was deleted by a record that does not have it", name)
+				}
 			}
-			if !strings.Contains(unwrapped(output), "a/app") {
+			if action == "the same content" && !isNamed(unwrapped(output), "a/newest") {
 				t.Errorf("nothing tells that the record is not the last one:\n%s", output)
 			}
-		},
-		"a newer content": func(t *testing.T, r *reach, configure func(value string)) {
-			t.Helper()
-			configure("newest")
-			if _, ok := r.w.attempt(t, applying...); ok && r.value(t, 0, "app") != "newest" {
-				t.Errorf("the apply of newer content reports success, and the object has %q", r.value(t, 0, "app"))
+			_, ok = r.w.attempt(t, destroying()...)
+			for name := range replays() {
+				r.expectKnown(t, "destroy", name, ok)
 			}
-		},
-		"destroy": func(t *testing.T, r *reach, _ func(value string)) {
-			t.Helper()
-			_, ok := r.w.attempt(t, destroying()...)
-			r.expectKnown(t, "destroy", "app", ok)
-			if r.isThere(t, "second") && ok {
-				t.Error("the second object runs on, and the destroy reports success")
-			}
-		},
-	}
-	for replay, put := range replays {
-		for action, act := range actions {
-			t.Run(action+" after one "+replay, func(t *testing.T) {
-				t.Parallel()
-				r := newReach(t, env)
-				f := newForger(t, r.fixture)
-				configure := func(value string) {
-					manifest := configMap("app", value) + "---\n" + configMap("second", value)
-					if value == "older" {
-						manifest = configMap("app", value) + "---\n" + configMap("gone", value)
-					}
-					r.w.configure(t, r.provider("", on), r.bundleOf("app", manifest), target("", "fleet_bundle.app.bundles"))
-				}
-				configure("older")
-				r.w.apply(t)
-				older := f.record(t, "app", 1)
-				configure("newer")
-				r.w.apply(t)
-				put(t, f, older)
-				r.record()
-				act(t, r, configure)
-				r.expectWithin(t, action)
-				_, ok := r.w.attempt(t, destroying()...)
-				r.expectKnown(t, "destroy", "app", ok)
-			})
-		}
+		})
 	}
 }

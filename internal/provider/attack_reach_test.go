@@ -1,10 +1,12 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -233,7 +235,11 @@ func (w *workspace) seeObjects(t *testing.T) (output string, objects map[string]
 func (w *workspace) attempt(t *testing.T, args ...string) (output string, ok bool) {
 	t.Helper()
 	output, err := w.try(t, args...)
-	if err != nil {
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended) && !ended.Exited():
+		t.Errorf("terraform %s did not come to an end:\n%s", strings.Join(args, " "), output)
+	case err != nil:
 		t.Logf("terraform %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 	return output, err == nil
@@ -241,8 +247,8 @@ func (w *workspace) attempt(t *testing.T, args ...string) (output string, ok boo
 
 // errorsIn is an output from its first error on. A plan that fails also shows what it would do.
 func errorsIn(output string) string {
-	_, errors, _ := strings.Cut(output, "Error:")
-	return errors
+	_, text, _ := strings.Cut(output, "Error:")
+	return text
 }
 
 // destroying is a destroy without a question.
