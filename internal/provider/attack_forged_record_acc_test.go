@@ -555,11 +555,11 @@ func TestAttackReplayedRecord(t *testing.T) {
 			configure := func(value string) {
 				parts, bundles := []string{r.provider("", on)}, []string{}
 				for name := range replays() {
-					other := name + "-newer"
-					if value == "older" {
-						other = name + "-older"
+					manifest := configMap(name, value)
+					if value != "older" {
+						manifest += "---\n" + configMap(name+"-newer", value)
 					}
-					parts = append(parts, r.bundleOf(name, configMap(name, value)+"---\n"+configMap(other, value)))
+					parts = append(parts, r.bundleOf(name, manifest))
 					bundles = append(bundles, "fleet_bundle."+name+".bundles")
 				}
 				r.w.configure(t, append(parts, target("deployment_timeout = \"20s\"", bundles...))...)
