@@ -60,7 +60,7 @@ func newForger(t *testing.T, s *fixture) *forger {
 	f := &forger{fixture: s, secrets: limited.CoreV1().Secrets(s.namespace)}
 	eventually(t, "the forger may write Secrets", func(ctx context.Context) (bool, error) {
 		_, err := f.secrets.List(ctx, metav1.ListOptions{})
-		return err == nil, nil //nolint:nilerr // the rights take effect later
+		return err == nil, nil
 	})
 	return f
 }
@@ -528,7 +528,7 @@ func replays() map[string]func(t *testing.T, f *forger, older *corev1.Secret) {
 			f.put(t, older)
 		},
 		"replaced": as(2),
-		"next":     as(3), //nolint:mnd // the revision after the newest
+		"next":     as(3),
 	}
 }
 
