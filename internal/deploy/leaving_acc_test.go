@@ -195,7 +195,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	if err := o.client.CoreV1().ConfigMaps(o.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute, Known: release.Known{UninstallPolicy: observed.Mark.UninstallPolicy}}); err != nil {
+	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Mark: observed.Mark, Timeout: time.Minute, Known: release.Known{UninstallPolicy: observed.Mark.UninstallPolicy}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -74,12 +74,17 @@ func damage(t *testing.T, cluster *testenv.Cluster, namespace, name string, stat
 	if err != nil {
 		t.Fatal(err)
 	}
+	system, err := client.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := signed(release.Observed{Release: name, Namespace: namespace, Revision: 1, Mark: mark(name, "v1-old", 1)}, release.Proof{Key: recordKey, UID: string(system.UID)})
 	const prefix = "agentless-fleet.github.io/"
 	damaged := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "sh.helm.release.v1." + name + ".v1", Labels: map[string]string{
 			"owner": "helm", "name": name, "status": string(status), "version": "1",
 			prefix + "owner": owner, prefix + "target": of, prefix + "instance": instance,
-			prefix + "bundle": name, prefix + "digest": "v1-old", prefix + "revision": "1",
+			prefix + "bundle": name, prefix + "digest": "v1-old", prefix + "revision": "1", prefix + "mac": made.MAC,
 		}},
 		Type: "helm.sh/release.v1",
 		Data: map[string][]byte{"release": []byte("garbage")},
