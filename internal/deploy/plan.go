@@ -58,6 +58,8 @@ type Facts struct {
 type Plan struct {
 	Change
 
+	// Hooks are those that an apply runs.
+	Hooks []HookRun
 	// Counts are those of the change, including removals on clusters that cannot be reached.
 	Counts status.Changes
 	// Unreachable are clusters that have deployments to be removed and whose connection is neither

@@ -23,6 +23,7 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
+		p.addHooks(key, rendering.Documents)
 		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
 		objects := p.objectsOf(d, rendering, facts)
 		if objects != nil {

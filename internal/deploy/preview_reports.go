@@ -45,7 +45,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	}
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.Definitions = p.Definitions(ctx, plan)
-	found.Hooks = plan.HookRuns()
+	found.Hooks = plan.Hooks
 	found.Diff = p.Diff(ctx, of, plan)
 	return found
 }

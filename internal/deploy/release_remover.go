@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -53,6 +54,9 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	removal := release.Removal{
 		Mark: claimant.Mark, Proof: claimant.Proof, TakeOwnership: take, Timeout: r.known.request.Settings.Timeout,
 		Known: known, KeepObjects: map[string]bool{}, NamespaceUsedBy: r.known.deployedTo(known.Namespace, key),
+	}
+	if prior := r.known.request.Prior[key]; release.Key(prior.Namespace, prior.Release) == release.Key(known.Namespace, known.Release) {
+		removal.Objects = slices.Sorted(maps.Keys(prior.Objects))
 	}
 	for object := range spare {
 		removal.KeepObjects[object] = true

@@ -1,5 +1,7 @@
 package diff
 
+import "strings"
+
 // Object is one rendered object of a release.
 type Object struct {
 	Group     string
@@ -23,6 +25,17 @@ func (o Object) Key() string {
 		return kind + "/" + o.Name
 	}
 	return kind + "/" + o.Namespace + "/" + o.Name
+}
+
+// ParseKey returns the object with a key, without a hash.
+func ParseKey(key string) Object {
+	kind, place, _ := strings.Cut(key, "/")
+	object := Object{Name: place}
+	object.Kind, object.Group, _ = strings.Cut(kind, ".")
+	if namespace, name, namespaced := strings.Cut(place, "/"); namespaced {
+		object.Namespace, object.Name = namespace, name
+	}
+	return object
 }
 
 // Document is one object of a release with its whole content, secrets included. Only Compare and

@@ -30,8 +30,8 @@ type HookConflictError struct {
 }
 
 func (e *HookConflictError) Error() string {
-	return fmt.Sprintf("hooks of release %s in namespace %s would delete objects that exist already and are not from an earlier run of these hooks: %s; "+
-		"delete or rename them, or set take_ownership (a Namespace is never replaced)", e.Release, e.Namespace, strings.Join(e.Objects, ", "))
+	return fmt.Sprintf("hooks of release %s in namespace %s would replace objects that exist and are not from an earlier run of these hooks: %s; "+
+		"delete or rename them, or set take_ownership, which replaces all of them but a Namespace", e.Release, e.Namespace, strings.Join(e.Objects, ", "))
 }
 
 // hookObjects are the objects of the hooks of one operation. Helm deletes an object that a hook is
@@ -41,28 +41,13 @@ type hookObjects struct {
 	built map[*resource.Info]bool
 	// texts are the manifests of hooks.
 	texts map[string]bool
-	// recorded are the keys of the objects of hooks in records of this release that were verified.
-	recorded map[string]bool
 	// deletable are the UIDs of the objects that hooks may delete: those that were read together
 	// with their owner, and those that hooks of this operation have created.
 	deletable map[objectID]types.UID
 }
 
 func newHookObjects() hookObjects {
-	return hookObjects{built: map[*resource.Info]bool{}, texts: map[string]bool{}, recorded: map[string]bool{}, deletable: map[objectID]types.UID{}}
-}
-
-// addRecorded adds the objects of the hooks of a verified record.
-func (h *hookObjects) addRecorded(record *helmrelease.Release) {
-	for _, hook := range record.Hooks {
-		objects, err := singleObjects(hook.Manifest)
-		if err != nil {
-			continue
-		}
-		for _, object := range objects {
-			h.recorded[manifest.Identify(object, record.Namespace).Key()] = true
-		}
-	}
+	return hookObjects{built: map[*resource.Info]bool{}, texts: map[string]bool{}, deletable: map[objectID]types.UID{}}
 }
 
 // hookEvents returns the events that an operation runs hooks for, from the status of its new record.
@@ -79,38 +64,37 @@ func hookEvents(status helmrelease.Status) []helmrelease.HookEvent {
 	}
 }
 
-// replaces reports whether Helm deletes existing objects before it runs a hook for one of the
-// events.
-func replaces(hook *helmrelease.Hook, events []helmrelease.HookEvent) bool {
-	runs := slices.ContainsFunc(hook.Events, func(event helmrelease.HookEvent) bool { return slices.Contains(events, event) })
-	return runs && (len(hook.DeletePolicies) == 0 || slices.Contains(hook.DeletePolicies, helmrelease.HookBeforeHookCreation))
+// runs reports whether Helm runs a hook for one of the events.
+func runs(hook *helmrelease.Hook, events []helmrelease.HookEvent) bool {
+	return slices.ContainsFunc(hook.Events, func(event helmrelease.HookEvent) bool { return slices.Contains(events, event) })
+}
+
+// replaces reports whether Helm deletes existing objects before it runs a hook.
+func replaces(hook *helmrelease.Hook) bool {
+	return len(hook.DeletePolicies) == 0 || slices.Contains(hook.DeletePolicies, helmrelease.HookBeforeHookCreation)
+}
+
+// hookObject is an object that a hook is going to create.
+type hookObject struct {
+	diff.Object
+
+	// isReplaced is true if Helm deletes an existing object of that name.
+	isReplaced bool
 }
 
 // prepareHooks reads the existing objects that hooks of an operation would replace, and returns a
-// *HookConflictError if it may not replace one: it belongs to another release, is a Namespace, or
-// was not created by a hook of this release. An object was, if it names the release as its owner, or
-// if a verified record has it as a hook. takes permits all but namespaces.
+// *HookConflictError if it may not replace one: the object does not name this release as its owner,
+// as objects of hooks do, or it is a Namespace. takes permits all but namespaces.
 func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Release, events []helmrelease.HookEvent, takes bool) error {
-	var wanted []diff.Object
-	for _, hook := range record.Hooks {
-		o.client.hooks.texts[hook.Manifest] = true
-		if !replaces(hook, events) {
-			continue
-		}
-		objects, err := singleObjects(hook.Manifest)
-		if err != nil {
-			return fmt.Errorf("reading the hook %s: %w", hook.Path, err)
-		}
-		for _, object := range objects {
-			if object.GetKind() != manifest.CRDKind { // Helm never deletes one for a hook.
-				wanted = append(wanted, manifest.Identify(object, record.Namespace))
-			}
-		}
+	wanted, err := o.client.hooks.wanted(record, events)
+	if err != nil || len(wanted) == 0 {
+		return err
 	}
-	if len(wanted) == 0 {
-		return nil
+	objects := make([]diff.Object, len(wanted))
+	for i, object := range wanted {
+		objects[i] = object.Object
 	}
-	there, err := liveObjects(ctx, o.config.RESTClientGetter, release.Observed{Release: record.Name, Namespace: record.Namespace}, wanted)
+	there, err := liveObjects(ctx, o.config.RESTClientGetter, release.Observed{Release: record.Name, Namespace: record.Namespace}, objects)
 	if err != nil {
 		return err
 	}
@@ -120,8 +104,8 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 		if !exists {
 			continue
 		}
-		if reason := o.client.hooks.conflict(object, live, takes); reason != "" {
-			conflicts = append(conflicts, titleOfObject(object, live)+reason)
+		if reason := object.conflict(live, takes); reason != "" {
+			conflicts = append(conflicts, titleOfObject(object.Object, live)+reason)
 			continue
 		}
 		o.client.hooks.deletable[objectID{kind: schema.GroupKind{Group: object.Group, Kind: object.Kind}, namespace: live.namespace, name: object.Name}] = live.uid
@@ -133,19 +117,48 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 	return &HookConflictError{Release: record.Name, Namespace: record.Namespace, Objects: slices.Compact(conflicts)}
 }
 
+// wanted returns the objects that the hooks of a record create for the events. Helm never deletes a
+// custom resource definition for a hook.
+func (h *hookObjects) wanted(record *helmrelease.Release, events []helmrelease.HookEvent) ([]hookObject, error) {
+	var wanted []hookObject
+	isReplaced := map[string]bool{}
+	for _, hook := range record.Hooks {
+		h.texts[hook.Manifest] = true
+		if !runs(hook, events) {
+			continue
+		}
+		objects, err := singleObjects(hook.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("reading the hook %s: %w", hook.Path, err)
+		}
+		for _, object := range objects {
+			if object.GetKind() == manifest.CRDKind {
+				continue
+			}
+			identity := manifest.Identify(object, record.Namespace)
+			isReplaced[identity.Key()] = isReplaced[identity.Key()] || replaces(hook)
+			wanted = append(wanted, hookObject{Object: identity})
+		}
+	}
+	for i := range wanted {
+		wanted[i].isReplaced = isReplaced[wanted[i].Key()]
+	}
+	return wanted, nil
+}
+
 // conflict returns why a hook may not replace an object, "" if it may.
-func (h *hookObjects) conflict(object diff.Object, live liveObject, takes bool) string {
+func (o hookObject) conflict(live liveObject, takes bool) string {
 	switch {
-	case object.Group == "" && object.Kind == "Namespace":
+	case o.Group == "" && o.Kind == "Namespace":
 		return ", which is a namespace"
+	case !o.isReplaced:
+		return ", which the delete policy of the hook keeps"
 	case takes, live.held == ownedByRelease:
 		return ""
 	case live.held == ownedByOther:
 		return ", which belongs to release " + live.owner
-	case !h.recorded[object.Key()]:
-		return ", which belongs to no release"
 	}
-	return ""
+	return ", which belongs to no release"
 }
 
 // titleOfObject returns a title such as "Job web/migrate".

@@ -46,6 +46,8 @@ func objectOwnershipOf(annotations map[string]string, of string) objectOwnership
 type liveObject struct {
 	uid  types.UID
 	held objectOwnership
+	// isKept is true if its annotation keeps it when its release is removed.
+	isKept bool
 	// owner is the release that its annotations name, as release.Key.
 	owner string
 	// namespace is "" for an object of the whole cluster.
@@ -74,8 +76,8 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 		annotations := live.GetAnnotations()
 		there[member.object.Key()] = liveObject{
 			uid: live.GetUID(), namespace: at.namespace,
-			held:  objectOwnershipOf(annotations, release.Key(of.Namespace, of.Release)),
-			owner: release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName]),
+			held:   objectOwnershipOf(annotations, release.Key(of.Namespace, of.Release)),
+			isKept: isKept(live), owner: release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName]),
 		}
 	}, func(error) bool { return false })
 	if err != nil {

@@ -80,8 +80,6 @@ type recordDriver struct {
 	created, taken bool
 	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
 	ctx context.Context
-	// verified is called with each record whose content is known to be ours.
-	verified func(record *helmrelease.Release)
 	// unread is the error of reading records, and unwritten the error of updating one. When
 	// Helm uninstalls, it treats the first like an empty history (pkg/action/uninstall.go).
 	// When it has installed, it only logs the second (pkg/action/install.go, performInstall).
@@ -143,10 +141,6 @@ func (d *recordDriver) trusts(record *helmrelease.Release) bool {
 func (d *recordDriver) distrust(record *helmrelease.Release) error {
 	if !d.trusts(record) {
 		record.Manifest, record.Hooks = "", nil
-		return nil
-	}
-	if d.verified != nil {
-		d.verified(record)
 	}
 	return nil
 }
@@ -158,9 +152,7 @@ func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 		collectSecretsOfRecord(d.masker, record)
 	}
 	if err == nil && d.accept != nil {
-		if err = d.accept(record); err == nil && d.verified != nil {
-			d.verified(record)
-		}
+		err = d.accept(record)
 	}
 	return record, err
 }

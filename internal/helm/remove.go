@@ -12,6 +12,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -81,11 +82,10 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		if removed.Untrusted = !op.records.trusts(record); removed.Untrusted {
 			record.Hooks = nil
 		}
-		op.client.hooks.addRecorded(record)
 		if err := op.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
 			return err
 		}
-		record.Manifest, removed.NotOwned, err = op.removable(ctx, record.Manifest, observed, removal)
+		record.Manifest, removed.NotOwned, err = op.removable(ctx, op.objectsOf(record, removal, !removed.Untrusted), observed, removal)
 		return err
 	}
 	uninstall := action.NewUninstall(op.config)
@@ -141,11 +141,7 @@ func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error 
 // cluster no longer has. The objects of a kind are deleted with its definition. Helm would
 // fail at such a kind and never remove the rest. notOwned are objects that stay and belong to
 // no other release.
-func (o *operation) removable(ctx context.Context, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
-	parsed, err := singleObjects(stream)
-	if err != nil {
-		return "", nil, err
-	}
+func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstructured, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
 	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
@@ -174,6 +170,8 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 		case !known:
 			continue
 		case isKept(object):
+		case live.isKept && live.held == ownedByRelease:
+			object.SetAnnotations(map[string]string{wellknown.ResourcePolicy: wellknown.KeepPolicy}) // Helm reports it.
 		case strings.HasSuffix(key, manifest.GeneratedName): // The generated name is unknown.
 			notOwned = append(notOwned, key)
 			continue
@@ -191,6 +189,43 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 	}
 	left, err = o.client.checked.write(going)
 	return left, notOwned, err
+}
+
+// objectsOf returns the objects of a release that is removed: those in its record, or those in state
+// if the record is not trusted and state has them. A record without a proof neither adds an object
+// to a removal nor takes one away.
+func (o *operation) objectsOf(record *helmrelease.Release, removal release.Removal, isTrusted bool) []*unstructured.Unstructured {
+	if isTrusted || len(removal.Objects) == 0 {
+		objects, err := singleObjects(record.Manifest)
+		if err != nil {
+			return nil // It was written from objects.
+		}
+		return objects
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(removal.Objects))
+	for _, key := range removal.Objects {
+		identity := diff.ParseKey(key)
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetGroupVersionKind(o.servedVersion(schema.GroupKind{Group: identity.Group, Kind: identity.Kind}))
+		object.SetNamespace(identity.Namespace)
+		object.SetName(identity.Name)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// servedVersion returns a kind with a version that the cluster serves. The version of a kind that it
+// does not serve is v1.
+func (o *operation) servedVersion(kind schema.GroupKind) schema.GroupVersionKind {
+	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return kind.WithVersion("v1")
+	}
+	mapping, err := mapper.RESTMapping(kind)
+	if err != nil {
+		return kind.WithVersion("v1")
+	}
+	return mapping.GroupVersionKind
 }
 
 // within leaves out objects outside the namespace that their release is restricted to, and

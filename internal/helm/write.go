@@ -78,7 +78,6 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	op.records.hooks = func(record *helmrelease.Release) error {
 		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
 	}
-	op.records.verified = op.client.hooks.addRecorded
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {

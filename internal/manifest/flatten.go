@@ -21,7 +21,9 @@ func Flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 			flat = append(flat, Flatten(membersOf(object, items))...)
 			continue
 		}
-		flat = append(flat, canonical(object))
+		if missingIn(object) == "" {
+			flat = append(flat, canonical(object))
+		}
 	}
 	return flat
 }

@@ -145,6 +145,16 @@ func TestAttackDocuments(t *testing.T) {
 				bundles[name], files[name] = document.files(name)
 			}
 			r.commit(t, bundles)
+			r.configure(t, how, "on_error = \"hold\"")
+			// A repository with such a file of plain manifests cannot be read at all.
+			for _, name := range r.unreadable(t) {
+				if documents[name].isWellFormed {
+					t.Errorf("%s cannot be read, and is well-formed", name)
+				}
+				delete(documents, name)
+				delete(bundles, name)
+			}
+			r.commit(t, bundles)
 
 			denied := how
 			denied.policies = "  policies = { tenants = { denied_kinds = [\"NetworkPolicy\"] } }\n"
@@ -208,6 +218,20 @@ func TestAttackDocuments(t *testing.T) {
 			r.out.expectUntouched(t, "destroy")
 		})
 	}
+}
+
+// unreadable plans, and returns the bundles whose files the plan refuses with their lines.
+func (r *reach) unreadable(t *testing.T) []string {
+	t.Helper()
+	output, _ := r.w.attempt(t, "plan", "-input=false")
+	refused := regexp.MustCompile(`Cannot read the chart of bundle (\S+)`).FindAllStringSubmatch(output, -1)
+	names := make([]string, len(refused))
+	for i, match := range refused {
+		names[i] = match[1]
+		expectPlaces(t, output, []string{names[i] + ".yaml"})
+	}
+	r.expectNoWrites(t, "plan")
+	return names
 }
 
 // live are the objects in the namespace of the test, by their keys in a plan.

@@ -383,6 +383,9 @@ func TestAttackForgedBase(t *testing.T) {
 			if err != nil || owner.Annotations["meta.helm.sh/release-name"] != "theirs" || r.newestRecord(t, 0, "theirs").UID != theirs {
 				t.Errorf("the object of another release has another owner (%v): %v", err, owner.Annotations)
 			}
+			if _, err := client.CoreV1().ConfigMaps(space).Patch(t.Context(), "held", types.MergePatchType, patch(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
 			configure("3", "")
 			r.w.destroyOutput(t)
 		})

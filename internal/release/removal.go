@@ -51,6 +51,9 @@ type Removal struct {
 	// Known is the data about the release in state. Its uninstall policy and its restriction to a
 	// namespace are used, and not those of the record.
 	Known Known
+	// Objects are the keys of the objects of the release in state, none if it does not have them.
+	// They count if the content of the record is not trusted.
+	Objects []string
 	// Listener follows the removal, nil for none.
 	Listener Listener
 }

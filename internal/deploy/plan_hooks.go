@@ -16,36 +16,27 @@ type HookRun struct {
 	Deployments []Key
 }
 
-// HookRuns returns the hooks that an apply of the plan runs, in the order of the deployments. It
-// does not know those of charts that cannot be rendered without the cluster. Hooks that run when a
-// release is removed are in the record of that release alone.
-func (p *Plan) HookRuns() []HookRun {
-	var (
-		runs  []HookRun
-		index = map[string]int{}
-	)
-	for _, d := range p.Write {
-		key := KeyOf(d)
-		operation := "install"
-		if _, had := p.prior[key]; had {
-			operation = "upgrade"
+// addHooks notes the hooks that an apply runs for a deployment. Those of charts that cannot be
+// rendered without the cluster are not known. Hooks that run when a release is removed are in the
+// record of that release alone.
+func (p *Plan) addHooks(key Key, documents []diff.Document) {
+	operation := "install"
+	if _, had := p.prior[key]; had {
+		operation = "upgrade"
+	}
+	for _, document := range documents {
+		hook := hookText(document, operation)
+		if hook == "" {
+			continue
 		}
-		for _, document := range p.Renderings[key].Documents {
-			hook := hookText(document, operation)
-			if hook == "" {
-				continue
-			}
-			at, known := index[hook]
-			if !known {
-				at = len(runs)
-				index[hook], runs = at, append(runs, HookRun{Hook: hook})
-			}
-			if !slices.Contains(runs[at].Deployments, key) {
-				runs[at].Deployments = append(runs[at].Deployments, key)
-			}
+		at := slices.IndexFunc(p.Hooks, func(run HookRun) bool { return run.Hook == hook })
+		if at < 0 {
+			at, p.Hooks = len(p.Hooks), append(p.Hooks, HookRun{Hook: hook})
+		}
+		if !slices.Contains(p.Hooks[at].Deployments, key) {
+			p.Hooks[at].Deployments = append(p.Hooks[at].Deployments, key)
 		}
 	}
-	return runs
 }
 
 // hookText names a hook and its events of an operation. It returns "" for what is no hook of that
