@@ -58,7 +58,7 @@ type Facts struct {
 type Plan struct {
 	Change
 
-	// Hooks are those that an apply runs.
+	// Hooks are those that an apply adds or runs.
 	Hooks []HookRun
 	// Counts are those of the change, including removals on clusters that cannot be reached.
 	Counts status.Changes

@@ -9,23 +9,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// HookRun is a hook that an apply runs, and its deployments.
+// HookRun is a hook that an apply adds or runs, and its deployments.
 type HookRun struct {
 	// Hook is such as "Job.batch/shop/migrate (pre-upgrade, post-upgrade)".
 	Hook        string
 	Deployments []Key
 }
 
-// addHooks notes the hooks that an apply runs for a deployment. Those of charts that cannot be
+// addHooks notes the hooks that an apply adds with a new deployment, or runs for another one. Those of charts that cannot be
 // rendered without the cluster are not known. Hooks that run when a release is removed are in the
 // record of that release alone.
 func (p *Plan) addHooks(key Key, documents []diff.Document) {
-	operation := "install"
-	if _, had := p.prior[key]; had {
-		operation = "upgrade"
-	}
+	_, had := p.prior[key]
 	for _, document := range documents {
-		hook := hookText(document, operation)
+		hook := hookText(document, !had)
 		if hook == "" {
 			continue
 		}
@@ -39,9 +36,9 @@ func (p *Plan) addHooks(key Key, documents []diff.Document) {
 	}
 }
 
-// hookText names a hook and its events of an operation. It returns "" for what is no hook of that
-// operation.
-func hookText(document diff.Document, operation string) string {
+// hookText names a hook and those of its events that count: all events of a deployment if the hook is
+// new, and those of an upgrade otherwise. It returns "" for an object without such events.
+func hookText(document diff.Document, isNew bool) string {
 	if !document.Hook {
 		return ""
 	}
@@ -60,7 +57,7 @@ func hookText(document diff.Document, operation string) string {
 	var events []string
 	for event := range strings.SplitSeq(annotation, ",") {
 		event = strings.ToLower(strings.TrimSpace(event))
-		if strings.HasSuffix(event, "-"+operation) {
+		if isNew && !strings.HasPrefix(event, "test") || strings.HasSuffix(event, "-upgrade") {
 			events = append(events, event)
 		}
 	}

@@ -26,7 +26,8 @@ func TestPlanHooks(t *testing.T) {
 		plan.addHooks(at(cluster), documents)
 	}
 	want := []HookRun{
-		{Hook: "Job.batch/shop/migrate (pre-install)", Deployments: []Key{at("new")}},
+		{Hook: "Job.batch/shop/migrate (pre-install, pre-upgrade, post-upgrade)", Deployments: []Key{at("new")}},
+		{Hook: "Job.batch/shop/clean (post-delete)", Deployments: []Key{at("new")}},
 		{Hook: "Job.batch/shop/member", Deployments: []Key{at("new"), at("old"), at("older")}},
 		{Hook: "Job.batch/shop/migrate (pre-upgrade, post-upgrade)", Deployments: []Key{at("old"), at("older")}},
 	}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -126,11 +127,14 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 		return &kube.Result{}, err
 	}
 	k.ahead.invalidate()
+	var live map[*resource.Info]*unstructured.Unstructured
 	if !force { // A replacement needs the current version of the object.
-		k.ahead.add(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
+		found, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
+		k.ahead.add(found, absent)
+		live = found
 	}
 	defer k.ahead.invalidate()
-	result, err := k.updateAll(original, target, force)
+	result, err := k.updateAll(original, target, live, force)
 	k.written = target
 	k.note(result.Created)
 	if err == nil {
@@ -141,7 +145,7 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 
 // updateAll updates as many objects as possible, as Helm does. It stops at an object that
 // cannot be read or created.
-func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, force bool) (*kube.Result, error) {
 	var (
 		mu     sync.Mutex
 		result = &kube.Result{}
@@ -150,11 +154,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (
 	for _, same := range batches(target) {
 		stops := false
 		errs := each(same, func(object *resource.Info) error {
-			var before kube.ResourceList
-			if found := original.Get(object); found != nil {
-				before = kube.ResourceList{found}
-			}
-			done, err := k.Client.UpdateThreeWayMerge(before, kube.ResourceList{object}, force)
+			done, err := k.Client.UpdateThreeWayMerge(formerOf(object, original, live[object]), kube.ResourceList{object}, force)
 			k.ahead.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()

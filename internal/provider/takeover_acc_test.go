@@ -185,8 +185,8 @@ func (s *fixture) pods(t *testing.T, i int) []string {
 }
 
 // A release of Fleet's agent or of plain Helm 4 is taken over in place: its history stays, its pods
-// continue to run, and the marks by which Fleet finds its record are removed. Its record is not
-// proven, so what only that record has is left on the objects.
+// continue to run, and the marks by which Fleet finds it are removed. Its record is not proven, so
+// other fields that only that record has stay.
 func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -252,6 +252,16 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 			}
 			if after.UID != same.UID || (test.untouched && after.ResourceVersion != same.ResourceVersion) {
 				t.Error("an object that does not differ was changed")
+			}
+			for key := range changed.Labels {
+				if strings.HasPrefix(key, "objectset.rio.cattle.io/") {
+					t.Errorf("the label %s is still there", key)
+				}
+			}
+			for key := range after.Annotations {
+				if strings.HasPrefix(key, "objectset.rio.cattle.io/") {
+					t.Errorf("the annotation %s is still there", key)
+				}
 			}
 			w.run(t, "destroy", "-auto-approve")
 			s.expectNothing(t, 0)

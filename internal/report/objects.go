@@ -98,7 +98,7 @@ func Definitions(name string, found deploy.DefinitionReport) []Message {
 	return warning("Target "+name+": custom resource definitions in crds/ of charts", strings.Join(parts, "\n\n"))
 }
 
-// Hooks reports the hooks that an apply runs.
+// Hooks reports the hooks that an apply adds or runs.
 func Hooks(name string, runs []deploy.HookRun) []Message {
 	if len(runs) == 0 {
 		return nil
@@ -107,8 +107,8 @@ func Hooks(name string, runs []deploy.HookRun) []Message {
 	for _, run := range runs {
 		fmt.Fprintf(&lines, "\n  - %s: %s", run.Hook, deploy.ListOf(run.Deployments))
 	}
-	return warning("Target "+name+": hooks run in the apply",
-		"Unless its delete policy says otherwise, a hook replaces the object that its last run has left. It replaces no object of another release.\n"+lines.String())
+	return warning("Target "+name+": hooks of new and changed deployments",
+		"Helm runs each hook at its events. Unless its delete policy says otherwise, a hook replaces the object that its last run has left. It replaces no object of another release.\n"+lines.String())
 }
 
 // notCompared returns one paragraph for each reason.

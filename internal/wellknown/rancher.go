@@ -12,5 +12,7 @@ const (
 	ClusterDisplayName = ManagementPrefix + "cluster-display-name"
 	// ObjectSetHash is the label of objects that Rancher's apply has written. Fleet's agent uses
 	// that apply too (github.com/rancher/wrangler, pkg/apply/desiredset_apply.go).
-	ObjectSetHash = "objectset.rio." + RancherDomain + "hash"
+	ObjectSetHash = ObjectSetPrefix + "hash"
+	// ObjectSetPrefix begins all labels and annotations that the agent adds to objects.
+	ObjectSetPrefix = "objectset.rio." + RancherDomain
 )
