@@ -310,7 +310,7 @@ func TestAttackRecordLosesItsAccount(t *testing.T) {
 	s.tamper(t, "app", func(content map[string]any) {
 		content["manifest"] = content["manifest"].(string) + out.manifest() //nolint:forcetypeassert // a panic fails the test
 	})
-	s.relabel(t, "app", map[string]string{attackAccountLabel: ""})
+	s.relabel(t, map[string]string{attackAccountLabel: ""})
 	w.destroyOutput(t)
 	out.expectUntouched(t, "destroy")
 	if s.isThere(t, "app") {
@@ -350,7 +350,7 @@ func TestAttackGuessOfARecord(t *testing.T) {
 		}
 	}
 	for _, label := range []string{content, mac} {
-		s.relabel(t, "app", map[string]string{label: ""})
+		s.relabel(t, map[string]string{label: ""})
 		w.run(t, "apply", "-input=false", "-auto-approve", "-refresh-only")
 		if diff := cmp.Diff(map[string]string{"a/app": "Modified"}, w.states(t)); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
@@ -366,32 +366,32 @@ func TestAttackDigestOfARecord(t *testing.T) {
 	t.Parallel()
 	const digest = attackLabel + "digest"
 	env := testenv.Shared(t)
-	tests := map[string]func(s *fixture, t *testing.T, next string){
-		"of the revision in state": func(s *fixture, t *testing.T, next string) {
+	tests := map[string]func(t *testing.T, s *fixture, next string){
+		"of the revision in state": func(t *testing.T, s *fixture, next string) {
 			t.Helper()
-			s.relabel(t, "app", map[string]string{digest: next})
+			s.relabel(t, map[string]string{digest: next})
 		},
-		"with the codes of an older revision": func(s *fixture, t *testing.T, next string) {
+		"with the codes of an older revision": func(t *testing.T, s *fixture, next string) {
 			t.Helper()
 			older, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.relabel(t, "app", map[string]string{digest: next, attackLabel + "mac": older.Labels[attackLabel+"mac"], attackLabel + "content": older.Labels[attackLabel+"content"]})
+			s.relabel(t, map[string]string{digest: next, attackLabel + "mac": older.Labels[attackLabel+"mac"], attackLabel + "content": older.Labels[attackLabel+"content"]})
 		},
 	}
 	for name, forge := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newFixture(t, env), newWorkspace(t)
-			deploy := func(value string) string {
+			deploy := func(value string) {
 				w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
-				return w.applyOutput(t)
+				w.apply(t)
 			}
 			deploy("y")
 			next := s.newestRecord(t, 0, "app").Labels[digest]
 			deploy("x")
-			forge(s, t, next)
+			forge(t, s, next)
 			deploy("y")
 			if got := s.value(t, 0, "app"); got != "y" {
 				t.Errorf("%q is live", got)
@@ -413,15 +413,15 @@ func TestAttackRemovalByLabels(t *testing.T) {
 	}{
 		"changed in place: another target": {forge: func(t *testing.T, s *fixture) {
 			t.Helper()
-			s.relabel(t, "app", successor)
+			s.relabel(t, successor)
 		}},
 		"changed in place: another owner": {forge: func(t *testing.T, s *fixture) {
 			t.Helper()
-			s.relabel(t, "app", map[string]string{attackLabel + "owner": "another"})
+			s.relabel(t, map[string]string{attackLabel + "owner": "another"})
 		}},
 		"changed in place: no owner": {forge: func(t *testing.T, s *fixture) {
 			t.Helper()
-			s.relabel(t, "app", map[string]string{attackLabel + "owner": ""})
+			s.relabel(t, map[string]string{attackLabel + "owner": ""})
 		}},
 		"newer: another target": {kept: true, forge: func(t *testing.T, s *fixture) {
 			t.Helper()
@@ -484,7 +484,7 @@ func TestAttackTermsOnARecord(t *testing.T) {
 			s, w := newFixture(t, env), newWorkspace(t)
 			w.configure(t, s.provider("", on), s.bundle("app", "x"), target("", "fleet_bundle.app.bundles"))
 			w.apply(t)
-			s.relabel(t, "app", map[string]string{attackTermsLabel: test.terms})
+			s.relabel(t, map[string]string{attackTermsLabel: test.terms})
 			w.destroyOutput(t)
 			if got := test.left(t, s); got != test.want {
 				t.Errorf("it is left: %t, want %t", got, test.want)

@@ -131,10 +131,10 @@ func (s *fixture) tamper(t *testing.T, name string, change func(content map[stri
 	}
 }
 
-// relabel changes labels of the newest record of a release on the first cluster.
-func (s *fixture) relabel(t *testing.T, name string, labels map[string]string) {
+// relabel changes labels of the newest record of the release app on the first cluster.
+func (s *fixture) relabel(t *testing.T, labels map[string]string) {
 	t.Helper()
-	record := s.newestRecord(t, 0, name)
+	record := s.newestRecord(t, 0, "app")
 	maps.Copy(record.Labels, labels)
 	if _, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Update(t.Context(), record, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -268,9 +268,9 @@ func (w *workspace) forget(t *testing.T) {
 }
 
 // managed returns the addresses in the state.
-func (w *workspace) managed(t *testing.T, args ...string) string {
+func (w *workspace) managed(t *testing.T) string {
 	t.Helper()
-	listed, err := w.try(t, append([]string{"state", "list"}, args...)...)
+	listed, err := w.try(t, "state", "list")
 	if err != nil && !strings.Contains(listed, "No state file was found") {
 		t.Fatalf("terraform state list: %v\n%s", err, listed)
 	}
