@@ -169,9 +169,10 @@ func titleOfObject(object diff.Object, live liveObject) string {
 	return object.Kind + " " + release.Key(live.namespace, object.Name)
 }
 
-// own lets an object of a hook name its release, so that a later run of the hook may replace it.
-func (k *kubeClient) own(objects kube.ResourceList) error {
-	namespace, name, _ := strings.Cut(k.release, "/")
+// own lets objects of a hook name their release, as release.Key, so that a later run of the hook may
+// replace them.
+func own(objects kube.ResourceList, of string) error {
+	namespace, name, _ := strings.Cut(of, "/")
 	for _, info := range objects {
 		object, err := meta.Accessor(info.Object)
 		if err != nil {
@@ -187,11 +188,11 @@ func (k *kubeClient) own(objects kube.ResourceList) error {
 	return nil
 }
 
-// noteHooks notes the objects that hooks have created. Hooks may delete them again.
-func (k *kubeClient) noteHooks(created kube.ResourceList) {
+// addCreated notes the objects that hooks have created. Hooks may delete them again.
+func (h *hookObjects) addCreated(created kube.ResourceList) {
 	for _, info := range created {
-		if uid := uidOf(info); k.hooks.built[info] && uid != "" {
-			k.hooks.deletable[idOf(info)] = uid
+		if uid := uidOf(info); h.built[info] && uid != "" {
+			h.deletable[idOf(info)] = uid
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		if err := k.resume(); err != nil {
 			return result, err
 		}
-		if err := k.own(objects); err != nil {
+		if err := own(objects, k.release); err != nil {
 			return result, err
 		}
 	}
@@ -276,7 +276,7 @@ func isDeleted(kind schema.GroupVersionKind, answer runtime.Object) bool {
 
 // note notes the objects that were created.
 func (k *kubeClient) note(made kube.ResourceList) {
-	k.noteHooks(made)
+	k.hooks.addCreated(made)
 	for _, object := range made {
 		if isCreated(object) && !k.hooks.built[object] && object.Mapping.GroupVersionKind.Kind != "Namespace" {
 			k.created = append(k.created, object)
@@ -329,16 +329,6 @@ func (k *kubeClient) waitDeleted(ctx context.Context, objects kube.ResourceList)
 	k.pending(first, len(left))
 	defer k.pending(release.Unready{}, 0)
 	return k.objects.WaitDeleted(ctx, left)
-}
-
-// notify reports to a listener what the client waits for, without secret values.
-func (k *kubeClient) notify(listener release.Listener, masker *diff.Masker) {
-	if listener == nil {
-		return
-	}
-	k.pending = func(first release.Unready, objects int) {
-		listener.WaitsFor(release.Unready{Object: masker.Shown(first.Object), Reason: masker.Shown(first.Reason)}, objects)
-	}
 }
 
 func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) error) error {

@@ -105,6 +105,16 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	}, nil
 }
 
+// notify reports to a listener what the operation waits for, without secret values.
+func (o *operation) notify(listener release.Listener) {
+	if listener == nil {
+		return
+	}
+	o.client.pending = func(first release.Unready, objects int) {
+		listener.WaitsFor(release.Unready{Object: o.masker.Shown(first.Object), Reason: o.masker.Shown(first.Reason)}, objects)
+	}
+}
+
 // interrupt marks a revision whose operation was interrupted as failed. Helm requires that
 // before the next operation.
 func (o *operation) interrupt(name string, revision int) error {

@@ -64,7 +64,7 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 		return release.Removed{}, err
 	}
 	op.masker.Publish(observed.Release)
-	op.client.notify(removal.Listener, op.masker)
+	op.notify(removal.Listener)
 	removed, err := u.uninstallBy(ctx, op, observed, removal)
 	return removed, op.masker.Error(err)
 }

@@ -44,7 +44,7 @@ func (x *releaseWriter) write(ctx context.Context, action release.Action, d targ
 	}
 	op.masker.Publish(d.Release, d.Cluster)
 	op.masker.AddTexts(d.SecretTexts()...)
-	op.client.notify(w.Listener, op.masker)
+	op.notify(w.Listener)
 	written, err := x.perform(ctx, op, action, d, observed, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)
