@@ -16,9 +16,9 @@ type HookRun struct {
 	Deployments []Key
 }
 
-// addHooks notes the hooks that an apply adds with a new deployment, or runs for another one. Those of charts that cannot be
-// rendered without the cluster are not known. Hooks that run when a release is removed are in the
-// record of that release alone.
+// addHooks notes the hooks that an apply adds with a new deployment, or runs for another one. Those
+// of charts that cannot be rendered without the cluster are not known. Hooks that run when a release
+// is removed are in the record of that release alone.
 func (p *Plan) addHooks(key Key, documents []diff.Document) {
 	_, had := p.prior[key]
 	for _, document := range documents {

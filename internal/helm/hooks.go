@@ -24,14 +24,13 @@ import (
 
 // HookConflictError reports that hooks of a release would replace objects that do not belong to it.
 type HookConflictError struct {
-	Release, Namespace string
 	// Objects are titles such as "Job web/migrate, which belongs to release web/shop".
 	Objects []string
 }
 
 func (e *HookConflictError) Error() string {
-	return fmt.Sprintf("hooks of release %s in namespace %s would replace objects that exist and are not from an earlier run of these hooks: %s; "+
-		"delete or rename them, or set take_ownership, which replaces all of them but a Namespace", e.Release, e.Namespace, strings.Join(e.Objects, ", "))
+	return "its hooks would replace objects that no earlier run of them has created: " + strings.Join(e.Objects, "; ") +
+		". Delete these objects, rename the hooks, or set take_ownership, which permits everything but a namespace"
 }
 
 // hookObjects are the objects of the hooks of one operation. Helm deletes an object that a hook is
@@ -114,7 +113,7 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 		return nil
 	}
 	slices.Sort(conflicts)
-	return &HookConflictError{Release: record.Name, Namespace: record.Namespace, Objects: slices.Compact(conflicts)}
+	return &HookConflictError{Objects: slices.Compact(conflicts)}
 }
 
 // wanted returns the objects that the hooks of a record create for the events. Helm never deletes a

@@ -188,6 +188,14 @@ func TestAttackForgedRecordHidesObjects(t *testing.T) {
 	}
 }
 
+// written returns a fleet_bundle that is written as the service account of the namespace, if it has one.
+func (r *reach) written(bundle string, hasAccount bool) string {
+	if !hasAccount {
+		return bundle
+	}
+	return strings.Replace(bundle, "{\n", "{\n  service_account = \""+r.namespace+"\"\n", 1)
+}
+
 // main is the configuration.
 func (r *reach) main(t *testing.T) string {
 	t.Helper()
@@ -213,8 +221,11 @@ func TestAttackForgedDigest(t *testing.T) {
 		args              []string
 		// isSaved is true if the record is forged after the plan.
 		isClosed, isSaved bool
+		hasAccount        bool
 	}{
 		"plain":                        {args: applying},
+		"an account":                   {args: applying, hasAccount: true},
+		"policies":                     {args: applying, windows: confinements()["by policies"].policies},
 		"after the plan":               {args: []string{"apply", "-input=false", "tfplan"}, isSaved: true},
 		"without refresh":              {args: append(slices.Clone(applying), "-refresh=false")},
 		"drift of releases":            {args: applying, settings: "drift = \"release\""},
@@ -226,8 +237,12 @@ func TestAttackForgedDigest(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
+			if test.hasAccount {
+				r.makeAccount(t, 0, r.namespace)
+			}
 			configure := func(windows, value string) {
-				r.w.configure(t, r.provider(windows, on), r.bundle(names[0], value), r.bundle(names[1], value),
+				r.w.configure(t, r.provider(strings.ReplaceAll(windows, "NAMESPACE", r.namespace), on),
+					r.written(r.bundle(names[0], value), test.hasAccount), r.written(r.bundle(names[1], value), test.hasAccount),
 					target(test.settings, "fleet_bundle.labelled.bundles", "fleet_bundle.changed.bundles"))
 			}
 			configure("", "next")
@@ -480,14 +495,19 @@ func TestAttackForgedLabels(t *testing.T) {
 			return ok
 		},
 	}
+	removals["destroy as an account"] = removals["destroy"]
 	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
+			hasAccount := name == "destroy as an account"
+			if hasAccount {
+				r.makeAccount(t, 0, r.namespace)
+			}
 			parts, bundles := []string{r.provider("", on)}, []string{}
 			for claim := range claims {
-				parts, bundles = append(parts, r.bundle(claim, "x")), append(bundles, "fleet_bundle."+claim+".bundles")
+				parts, bundles = append(parts, r.written(r.bundle(claim, "x"), hasAccount)), append(bundles, "fleet_bundle."+claim+".bundles")
 			}
 			parts = append(parts, target("allow_empty = true", bundles...))
 			r.w.configure(t, parts...)
