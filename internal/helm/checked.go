@@ -52,23 +52,22 @@ func (c *checkedDocuments) write(objects []*unstructured.Unstructured) (string, 
 	return manifest.Stream(written), nil
 }
 
-// rewriteManifest writes the objects of the manifest in a record again, one by one. It leaves out
-// what is no object, and returns "" for text that is no YAML.
-func (c *checkedDocuments) rewriteManifest(stream string) string {
-	return c.rewrite(stream, manifest.WriteManifest)
+// writeManifest writes the objects of a manifest, one by one. It returns "" if that fails.
+func (c *checkedDocuments) writeManifest(objects []*unstructured.Unstructured) string {
+	return c.stream(manifest.WriteManifest(objects))
 }
 
-// rewriteHook is rewriteManifest for a hook.
-func (c *checkedDocuments) rewriteHook(stream string) string {
-	return c.rewrite(stream, manifest.Write)
-}
-
-func (c *checkedDocuments) rewrite(stream string, write func([]*unstructured.Unstructured) ([]manifest.Written, error)) string {
-	parsed, err := manifest.Parse([]byte(stream))
+// rewriteHook writes the objects of a hook in a record again, one by one. It leaves out what is no
+// object, and returns "" for text that is no YAML.
+func (c *checkedDocuments) rewriteHook(text string) string {
+	objects, err := singleObjects(text)
 	if err != nil {
 		return ""
 	}
-	written, err := write(manifest.Flatten(parsed))
+	return c.stream(manifest.Write(objects))
+}
+
+func (c *checkedDocuments) stream(written []manifest.Written, err error) string {
 	if err != nil {
 		return ""
 	}

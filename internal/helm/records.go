@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	klabels "k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -56,6 +57,8 @@ type recordDriver struct {
 	edit func(record *helmrelease.Release) error
 	// checked writes the documents that Helm reads.
 	checked *checkedDocuments
+	// removes is true for a removal, which writes the manifest of the objects that it deletes.
+	removes bool
 	// stored contains the text of each record that was read, by revision. Helm gets other text.
 	stored map[int]recordText
 	// by is the target that reads and writes the records.
@@ -181,7 +184,9 @@ func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) 
 // recordText is the text of a record that takes effect.
 type recordText struct {
 	manifest string
-	hooks    []*helmrelease.Hook
+	// objects are those of the manifest, none if it cannot be read.
+	objects []*unstructured.Unstructured
+	hooks   []*helmrelease.Hook
 }
 
 // rewrite replaces the text of a record that was read by text that was written from its objects:
@@ -190,8 +195,15 @@ func (d *recordDriver) rewrite(record *helmrelease.Release) {
 	if d.stored == nil {
 		d.stored = map[int]recordText{}
 	}
-	d.stored[record.Version] = recordText{manifest: record.Manifest, hooks: record.Hooks}
-	record.Manifest = d.checked.rewriteManifest(record.Manifest)
+	objects, err := singleObjects(record.Manifest)
+	if err != nil {
+		objects = nil
+	}
+	d.stored[record.Version] = recordText{manifest: record.Manifest, objects: objects, hooks: record.Hooks}
+	record.Manifest = ""
+	if !d.removes {
+		record.Manifest = d.checked.writeManifest(objects)
+	}
 	hooks := make([]*helmrelease.Hook, len(record.Hooks))
 	for i, hook := range record.Hooks {
 		rewritten := *hook

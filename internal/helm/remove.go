@@ -72,6 +72,7 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	op.client.release = release.Key(observed.Namespace, observed.Release)
 	op.records.newest, op.records.by = observed.Revision, removal.Claimant()
+	op.records.removes = true
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
 	var removed release.Removed
@@ -196,11 +197,7 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 // to a removal nor takes one away.
 func (o *operation) objectsOf(record *helmrelease.Release, removal release.Removal, isTrusted bool) []*unstructured.Unstructured {
 	if isTrusted || len(removal.Objects) == 0 {
-		objects, err := singleObjects(record.Manifest)
-		if err != nil {
-			return nil // It was written from objects.
-		}
-		return objects
+		return o.records.stored[record.Version].objects
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(removal.Objects))
 	for _, key := range removal.Objects {
