@@ -196,6 +196,20 @@ func (r *reach) written(bundle string, hasAccount bool) string {
 	return strings.Replace(bundle, "{\n", "{\n  service_account = \""+r.namespace+"\"\n", 1)
 }
 
+// makeAdministrator gives the service account of makeAccount all rights on the cluster.
+func (r *reach) makeAdministrator(t *testing.T, name string) {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "cattle-fleet-system", Name: name}},
+	}
+	if _, err := r.client(t, 0).RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.deleteBinding(t, name) })
+}
+
 // main is the configuration.
 func (r *reach) main(t *testing.T) string {
 	t.Helper()
@@ -293,8 +307,13 @@ func TestAttackForgedDigest(t *testing.T) {
 func TestAttackForgedBase(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	for name, how := range map[string]struct{ settings, bundle string }{
+	for name, how := range map[string]struct {
+		settings, bundle, policies string
+		hasAccount                 bool
+	}{
 		"plain":            {},
+		"an account":       {hasAccount: true},
+		"policies":         {policies: "  policies = { tenants = { namespaces = [\"NAMESPACE\", \"NAMESPACE-held\"], denied_kinds = [\"ClusterRoleBinding\"] } }\n"},
 		"atomic":           {bundle: "helm = { atomic = true }"},
 		"without refresh":  {},
 		"after the plan":   {},
@@ -306,6 +325,10 @@ func TestAttackForgedBase(t *testing.T) {
 			f, client := newForger(t, r.fixture), r.client(t, 0)
 			space := r.namespace + "-held"
 			t.Cleanup(func() { r.cleanUp(t, 0, space) })
+			if how.hasAccount {
+				r.makeAccount(t, 0, r.namespace)
+				r.makeAdministrator(t, r.namespace)
+			}
 			manifest := func(value string) string {
 				return "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + space + "\n  annotations: {value: \"" + value + "\"}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: robot\n  namespace: " + space +
 					"\n  annotations: {value: \"" + value + "\"}\n---\n" + strings.Replace(configMap("held", value), "metadata:\n", "metadata:\n  namespace: "+space+"\n", 1) + "---\n" + configMap("app", value)
@@ -319,7 +342,8 @@ func TestAttackForgedBase(t *testing.T) {
 				if how.bundle != "" {
 					app = with(app, how.bundle)
 				}
-				r.w.configure(t, r.provider("", on), app, r.bundle("theirs", "theirs"), target(how.settings, "fleet_bundle.app.bundles", "fleet_bundle.theirs.bundles"))
+				r.w.configure(t, r.provider(strings.ReplaceAll(how.policies, "NAMESPACE", r.namespace), on), r.written(app, how.hasAccount),
+					r.bundle("theirs", "theirs"), target(how.settings, "fleet_bundle.app.bundles", "fleet_bundle.theirs.bundles"))
 			}
 			configure("1", "")
 			r.w.apply(t)
@@ -562,9 +586,12 @@ func TestAttackReplayedRecord(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	for action, test := range map[string]struct {
-		value string
-		args  []string
+		value, policies string
+		args            []string
+		hasAccount      bool
 	}{
+		"an account":        {value: "older", args: applying, hasAccount: true},
+		"policies":          {value: "older", args: applying, policies: confinements()["by policies"].policies},
 		"the older content": {value: "older", args: applying},
 		"the same content":  {value: "newer", args: applying},
 		"newer content":     {value: "newest", args: applying},
@@ -575,14 +602,17 @@ func TestAttackReplayedRecord(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
+			if test.hasAccount {
+				r.makeAccount(t, 0, r.namespace)
+			}
 			configure := func(value string) {
-				parts, bundles := []string{r.provider("", on)}, []string{}
+				parts, bundles := []string{r.provider(strings.ReplaceAll(test.policies, "NAMESPACE", r.namespace), on)}, []string{}
 				for name := range replays() {
 					manifest := configMap(name, value)
 					if value != "older" {
 						manifest += "---\n" + configMap(name+"-newer", value)
 					}
-					parts = append(parts, r.bundleOf(name, manifest))
+					parts = append(parts, r.written(r.bundleOf(name, manifest), test.hasAccount))
 					bundles = append(bundles, "fleet_bundle."+name+".bundles")
 				}
 				r.w.configure(t, append(parts, target("deployment_timeout = \"20s\"", bundles...))...)
