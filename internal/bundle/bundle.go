@@ -39,6 +39,14 @@ type Bundle struct {
 	Secrets *Secrets `json:"-"`
 }
 
+// Labels returns the labels of the bundle, never nil. They must not be changed.
+func (b Bundle) Labels() map[string]string {
+	if b.Definition.Labels == nil {
+		return map[string]string{}
+	}
+	return b.Definition.Labels
+}
+
 // File is one file of a bundle.
 type File struct {
 	// Name is slash separated and relative to the bundle's folder.

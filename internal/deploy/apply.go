@@ -236,6 +236,8 @@ func recordOfWrite(d target.Deployment, written release.Written, proof release.P
 		Objects:   written.Rendering.Hashes(),
 		Rules:     release.RulesOf(d.Options),
 		Known:     knownOf(d, written, proof),
+
+		BundleLabels: d.Bundle.Labels(),
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {

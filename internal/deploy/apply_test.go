@@ -81,13 +81,13 @@ func TestApplyToOneDeployment(t *testing.T) {
 			did: []string{"install ns/web"}, want: &deploy.Record{
 				Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: newDigest,
 				State: status.NotReady, Message: "0 of 1 replicas", Objects: rendered(web).Hashes(),
-				Counts: status.Counts{Ready: 1, NotReady: 1}, Known: knownOf(web),
+				Counts: status.Counts{Ready: 1, NotReady: 1}, BundleLabels: web.Bundle.Labels(), Known: knownOf(web),
 			},
 		},
 		"install fails and leaves a revision": {
 			unknown: true, arrange: func(m *memoryCluster) { m.broken["ns/web"] = broken },
 			did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
-			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded", Known: knownOf(web)},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded", BundleLabels: web.Bundle.Labels(), Known: knownOf(web)},
 		},
 		"install fails and leaves nothing": {
 			unknown: true, arrange: failAt(broken, "install ns/web"),
@@ -329,7 +329,7 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 			arrange: failAt(errors.New("quota exceeded"), "upgrade ns/web"),
 			did:     []string{"upgrade ns/web"}, fails: []string{"c1/site upgrading"},
 			want: map[deploy.Key]deploy.Record{key("c1", "site"): {
-				Release: "web", Namespace: "ns", Digest: "v1-old", State: status.ErrApplied, Message: "quota exceeded", Known: knownOf(web),
+				Release: "web", Namespace: "ns", Digest: "v1-old", State: status.ErrApplied, Message: "quota exceeded", BundleLabels: site.Bundle.Labels(), Known: knownOf(web),
 			}},
 		},
 	}
@@ -374,7 +374,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 		},
 		"stops answering": {
 			breaks: "u", fails: []string{"bad/gone removing", "bad/web upgrading"},
-			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, BundleLabels: map[string]string{}, Counts: status.Counts{Unknown: 2}},
 		},
 		"answers no question": {
 			breaks: "", fails: []string{"bad/gone reading the cluster before removing", "bad/web reading the cluster before deploying"},

@@ -131,6 +131,9 @@ type Record struct {
 	// Yielded maps objects that the release no longer has to the bundle that is to take them over.
 	// They were left on the cluster, and that bundle has not taken them over yet.
 	Yielded map[string]string
+	// BundleLabels are the labels that the bundle had when the deployment was written, nil if they
+	// are not known, as after an import.
+	BundleLabels map[string]string
 	// Known is what a removal of the release needs.
 	Known release.Known
 	// Left are further releases of the deployment that may be on the cluster. When a move failed,
@@ -160,7 +163,7 @@ func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
 		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary &&
 		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
-		r.Known == other.Known && slices.Equal(r.Left, other.Left)
+		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }
 
 // Drift is how closely deployments are compared with their clusters.

@@ -32,7 +32,10 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
 		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
-		Yielded: prior.Yielded, Known: known, Left: prior.Left,
+		Yielded: prior.Yielded, BundleLabels: prior.BundleLabels, Known: known, Left: prior.Left,
+	}
+	if !w.had || written.Revision != 0 {
+		left.BundleLabels = d.Bundle.Labels()
 	}
 	if err != nil {
 		return &left
@@ -72,7 +75,7 @@ func (w *deploymentWrite) failWithPanic(err error) {
 	}
 	w.run.results.addFailed(w.key, doing, err, &Record{
 		Release: d.Release, Namespace: d.Namespace, State: status.ErrApplied, Rules: release.RulesOf(d.Options),
-		Known: w.knownAfterFailure(release.Written{}),
+		BundleLabels: d.Bundle.Labels(), Known: w.knownAfterFailure(release.Written{}),
 	})
 }
 

@@ -276,7 +276,7 @@ func TestCancelledWriteIsRead(t *testing.T) {
 				outcome := clusters.engine().Apply(ctx, asked)
 				want := recordOfWrite(deployment("c1", "web", "v1-a"))
 				if slow {
-					want = deploy.Record{Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: unreachable("c1").Error(), Known: want.Known}
+					want = deploy.Record{Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: unreachable("c1").Error(), BundleLabels: want.BundleLabels, Known: want.Known}
 				}
 				if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
 					t.Errorf("records (-want +got):\n%s", diff)

@@ -356,7 +356,8 @@ func signed(observed release.Observed, proof release.Proof) release.Observed {
 func recordOfWrite(d target.Deployment) deploy.Record {
 	return deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
-		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2}, Known: knownOf(d),
+		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2},
+		BundleLabels: d.Bundle.Labels(), Known: knownOf(d),
 	}
 }
 

@@ -28,15 +28,15 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 	}{
 		"while writing": {
 			panics: "upgrade ns/web", want: []string{"c2/web upgrading"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, BundleLabels: map[string]string{}, Counts: status.Counts{Unknown: 2}},
 		},
 		"while reading what is another's": {
 			panics: "read ns/web", want: []string{"c2/web removing"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready, Counts: status.Counts{Ready: 2}},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready, BundleLabels: map[string]string{}, Counts: status.Counts{Ready: 2}},
 		},
 		"while uninstalling": {
 			panics: "uninstall ns/web", want: []string{"c2/web removing"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, BundleLabels: map[string]string{}, Counts: status.Counts{Unknown: 2}},
 		},
 	}
 	for name, test := range tests {

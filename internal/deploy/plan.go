@@ -168,7 +168,8 @@ type Change struct {
 // is not begun and stays as it is. A broken deployment stays as it is, too.
 func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.ExternalDependency{}, prior: prior}
-	steps, there := change.steps(desired, remark)
+	held := newHeldChanges(desired, prior)
+	steps, there := change.steps(desired, held, remark)
 	order := rollout.NewOrder(steps)
 	forecast := rollout.Simulate(order)
 	change.Stages, change.Needs = forecast.Text, order.Needs()
@@ -196,17 +197,17 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 			change.Keep[key] = true
 		}
 	}
-	return change.withRemovals(desired, there)
+	return change.withRemovals(held, desired.Needs, there)
 }
 
 // withRemovals adds the unwanted deployments: their removal, or why it is held.
-func (c Change) withRemovals(desired Desired, there map[Key]bool) Change {
+func (c Change) withRemovals(changes *heldChanges, needs map[string][]string, there map[Key]bool) Change {
 	removed := slices.DeleteFunc(slices.SortedFunc(maps.Keys(c.prior), Key.Compare), func(key Key) bool { return there[key] })
 	stays := map[Key]bool{}
 	for key := range c.HeldKeys() {
 		stays[key] = c.Keep[key]
 	}
-	held := desired.heldRemovals(removed, stays)
+	held := changes.removals(removed, stays, needs)
 	for _, key := range removed {
 		if held[key] == nil {
 			c.Remove = append(c.Remove, key)
@@ -219,7 +220,7 @@ func (c Change) withRemovals(desired Desired, there map[Key]bool) Change {
 }
 
 // steps returns the wanted deployments in the order of the configuration, and their keys.
-func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there map[Key]bool) {
+func (c Change) steps(desired Desired, held *heldChanges, remark bool) (steps []rollout.Step, there map[Key]bool) {
 	there = map[Key]bool{}
 	for _, d := range desired.all(c.prior) {
 		key := KeyOf(d)
@@ -233,7 +234,7 @@ func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there
 		facts.Forced = remark
 		step := rollout.Step{Deployment: d, State: string(c.prior[key].State), Change: facts.NeedsWrite()}
 		if step.Change {
-			step.Held = desired.heldWrite(d, c.prior)
+			step.Held = held.write(d)
 		}
 		steps = append(steps, step)
 	}

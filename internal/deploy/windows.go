@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -20,31 +21,79 @@ type Windows interface {
 
 const removing = "removing"
 
-// windowBundle returns a bundle in the form that windows use. The labels of a bundle that is no
-// longer wanted are not known.
-func (d Desired) windowBundle(name string) window.Bundle {
-	for _, wanted := range d.Deployments {
-		if wanted.Bundle.Name == name {
-			return windowBundleOf(wanted)
+// heldChanges decides which changes windows hold. The author of a bundle chooses its name and its
+// labels. So a window also concerns a deployment by the name and the labels that it has in state,
+// and the window that holds it wins.
+type heldChanges struct {
+	windows Windows
+	prior   map[Key]Record
+	// planned are the labels of the wanted bundles, by name.
+	planned map[string]map[string]string
+	// deployed are the deployments in state that have a release, by cluster, namespace and release.
+	deployed map[string][]Key
+}
+
+func newHeldChanges(desired Desired, prior map[Key]Record) *heldChanges {
+	h := &heldChanges{windows: desired.Windows, prior: prior, planned: map[string]map[string]string{}, deployed: map[string][]Key{}}
+	if h.windows == nil {
+		return h
+	}
+	for _, d := range desired.Deployments {
+		h.planned[d.Bundle.Name] = d.Bundle.Labels()
+	}
+	for key, record := range prior {
+		for _, known := range record.all() {
+			at := releaseOn(key.Cluster, known.Namespace, known.Release)
+			h.deployed[at] = append(h.deployed[at], key)
 		}
 	}
-	return window.Bundle{Name: name}
+	return h
 }
 
-func windowBundleOf(d target.Deployment) window.Bundle {
-	known := window.Bundle{Name: d.Bundle.Name, Labels: d.Bundle.Definition.Labels}
-	if known.Labels == nil {
-		known.Labels = map[string]string{}
-	}
-	return known
+func releaseOn(cluster, namespace, name string) string {
+	return cluster + " " + release.Key(namespace, name)
 }
 
-// heldWrite returns why a change of a deployment is held by a window, nil if it is not.
-func (d Desired) heldWrite(of target.Deployment, prior map[Key]Record) error {
-	if d.Windows == nil {
+// write returns why a change of a deployment is held by a window, nil if it is not.
+func (h *heldChanges) write(d target.Deployment) error {
+	if h.windows == nil {
 		return nil
 	}
-	return heldBy(d.Windows.Closed(of.Cluster, windowBundleOf(of), isDriftOnly(of, prior)))
+	of := []window.Bundle{{Name: d.Bundle.Name, Labels: d.Bundle.Labels()}}
+	for _, key := range append([]Key{KeyOf(d)}, h.deployed[releaseOn(d.Cluster, d.Namespace, d.Release)]...) {
+		of = h.addDeployed(of, key)
+	}
+	return h.closed(d.Cluster, of, isDriftOnly(d, h.prior))
+}
+
+// removal returns why a removal is held by a window, nil if it is not.
+func (h *heldChanges) removal(key Key) error {
+	if h.windows == nil {
+		return nil
+	}
+	var of []window.Bundle
+	if labels, isWanted := h.planned[key.Bundle]; isWanted {
+		of = append(of, window.Bundle{Name: key.Bundle, Labels: labels})
+	}
+	return h.closed(key.Cluster, h.addDeployed(of, key), false)
+}
+
+// addDeployed adds a deployment as it is in state.
+func (h *heldChanges) addDeployed(to []window.Bundle, key Key) []window.Bundle {
+	if record, had := h.prior[key]; had {
+		to = append(to, window.Bundle{Name: key.Bundle, Labels: record.BundleLabels})
+	}
+	return to
+}
+
+// closed returns why a window holds a deployment that is known under several names and labels.
+func (h *heldChanges) closed(cluster string, known []window.Bundle, onlyDrift bool) error {
+	for _, of := range known {
+		if err := heldBy(h.windows.Closed(cluster, of, onlyDrift)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // heldBy returns the error of a window as the error of a held deployment.
@@ -65,17 +114,18 @@ func isDriftOnly(d target.Deployment, prior map[Key]Record) bool {
 	return !facts.NeedsWrite()
 }
 
-// heldRemovals returns the removals that are held, and why. stays are deployments whose change is
-// held. If a deployment stays, the deployments that it depends on stay, too.
-func (d Desired) heldRemovals(removed []Key, stays map[Key]bool) map[Key]error {
-	if d.Windows == nil {
+// removals returns the removals that are held, and why. stays are deployments whose change is
+// held, and needs the bundles that each bundle was deployed after. If a deployment stays, the
+// deployments that it depends on stay, too.
+func (h *heldChanges) removals(removed []Key, stays map[Key]bool, needs map[string][]string) map[Key]error {
+	if h.windows == nil {
 		return nil
 	}
 	held, isRemoved := map[Key]error{}, map[Key]bool{}
 	queue := slices.SortedFunc(maps.Keys(stays), Key.Compare)
 	for _, key := range removed {
 		isRemoved[key] = true
-		if err := heldBy(d.Windows.Closed(key.Cluster, d.windowBundle(key.Bundle), false)); err != nil {
+		if err := h.removal(key); err != nil {
 			held[key] = err
 			queue = append(queue, key)
 		}
@@ -83,7 +133,7 @@ func (d Desired) heldRemovals(removed []Key, stays map[Key]bool) map[Key]error {
 	for len(queue) > 0 {
 		key := queue[0]
 		queue = queue[1:]
-		for _, name := range d.Needs[key.Bundle] {
+		for _, name := range needs[key.Bundle] {
 			needed := Key{Cluster: key.Cluster, Bundle: name}
 			if isRemoved[needed] && held[needed] == nil {
 				held[needed] = &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, is held", key.Bundle)}
@@ -115,6 +165,11 @@ func (c Change) HeldRemovals() []Key {
 	return held
 }
 
+// BlockedRemovals returns the removals that windows do not allow, and why.
+func BlockedRemovals(removed []Key, needs map[string][]string, windows Windows, prior map[Key]Record) map[Key]error {
+	return Change{Remove: removed, prior: prior}.Blocked(Desired{Needs: needs}, windows)
+}
+
 // Blocked returns the deployments to be written or removed that windows do not allow to change,
 // and why.
 func (c Change) Blocked(desired Desired, windows Windows) map[Key]error {
@@ -122,13 +177,13 @@ func (c Change) Blocked(desired Desired, windows Windows) map[Key]error {
 		return nil
 	}
 	desired.Windows = windows
-	blocked := map[Key]error{}
+	held, blocked := newHeldChanges(desired, c.prior), map[Key]error{}
 	for _, d := range c.Write {
-		if err := desired.heldWrite(d, c.prior); err != nil {
+		if err := held.write(d); err != nil {
 			blocked[KeyOf(d)] = err
 		}
 	}
-	maps.Copy(blocked, desired.heldRemovals(c.Remove, keysOf(blocked)))
+	maps.Copy(blocked, held.removals(c.Remove, keysOf(blocked), desired.Needs))
 	for key, err := range blocked {
 		blocked[key] = &ClosedWindowError{Err: &rollout.HeldError{Reason: "the plan is from a time at which changes were allowed: " + status.Cause(err)}}
 	}

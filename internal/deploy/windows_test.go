@@ -44,8 +44,9 @@ func deploymentOf(cluster, name, digest string) target.Deployment {
 	return target.Deployment{Cluster: cluster, Bundle: of, Release: name, Namespace: "ns", Digest: digest}
 }
 
+// recordOf is the record of a deployment of deploymentOf.
 func recordOf(name string) deploy.Record {
-	return deploy.Record{Release: name, Namespace: "ns", Digest: "old", State: status.Ready}
+	return deploy.Record{Release: name, Namespace: "ns", Digest: "old", State: status.Ready, BundleLabels: map[string]string{"name": name}}
 }
 
 // A change in which a window holds some deployments.
@@ -60,6 +61,16 @@ func TestCompareWithWindows(t *testing.T) {
 	drifted.Counts.Modified = 1
 	failed := recordOf("one")
 	failed.State = status.ErrApplied
+	unlabelled := recordOf("two")
+	unlabelled.BundleLabels = nil
+	relabelled := deploymentOf("a", "one", "new")
+	relabelled.Bundle.Definition.Labels = map[string]string{"name": "free"}
+	renamed := deploymentOf("a", "free", "new")
+	renamed.Release = "one"
+	unless := func(s *window.Specification) {
+		labelled(s)
+		s.Effect, s.Cron, s.Duration = window.Deny, "0 6 * * *", "12h"
+	}
 	one := map[deploy.Key]deploy.Record{key("a", "one"): recordOf("one")}
 	tests := map[string]struct {
 		window func(*window.Specification)
@@ -70,16 +81,39 @@ func TestCompareWithWindows(t *testing.T) {
 		want   string
 		held   []string
 	}{
-		"an update":             {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"}},
-		"an update, open":       {window: all, open: true, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, prior: one, want: "+0 ~1 -0 =0"},
-		"an installation":       {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, want: "+0 ~0 -0 =0, 1 held", held: []string{"a/one deploying nightly"}},
-		"nothing to do":         {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "old")}, prior: one, want: "+0 ~0 -0 =1"},
-		"a removal":             {window: all, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one removing nightly"}},
-		"a removal, open":       {window: all, open: true, prior: one, want: "+0 ~0 -1 =0"},
-		"another bundle":        {window: ofOne, wanted: []target.Deployment{deploymentOf("a", "two", "new")}, prior: one, want: "+1 ~0 -0 =1, 1 held", held: []string{"a/one removing nightly"}},
-		"labels of a bundle":    {window: labelled, wanted: []target.Deployment{deploymentOf("a", "one", "new"), deploymentOf("a", "two", "new")}, want: "+1 ~0 -0 =0, 1 held", held: []string{"a/one deploying nightly"}},
-		"labels are not known":  {window: labelled, prior: map[deploy.Key]deploy.Record{key("a", "two"): recordOf("two")}, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/two removing nightly"}},
-		"labels known of one":   {window: labelled, wanted: []target.Deployment{deploymentOf("b", "two", "new")}, prior: map[deploy.Key]deploy.Record{key("a", "two"): recordOf("two")}, want: "+1 ~0 -1 =0"},
+		"an update":            {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"}},
+		"an update, open":      {window: all, open: true, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, prior: one, want: "+0 ~1 -0 =0"},
+		"an installation":      {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, want: "+0 ~0 -0 =0, 1 held", held: []string{"a/one deploying nightly"}},
+		"nothing to do":        {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "old")}, prior: one, want: "+0 ~0 -0 =1"},
+		"a removal":            {window: all, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one removing nightly"}},
+		"a removal, open":      {window: all, open: true, prior: one, want: "+0 ~0 -1 =0"},
+		"another bundle":       {window: ofOne, wanted: []target.Deployment{deploymentOf("a", "two", "new")}, prior: one, want: "+1 ~0 -0 =1, 1 held", held: []string{"a/one removing nightly"}},
+		"labels of a bundle":   {window: labelled, wanted: []target.Deployment{deploymentOf("a", "one", "new"), deploymentOf("a", "two", "new")}, want: "+1 ~0 -0 =0, 1 held", held: []string{"a/one deploying nightly"}},
+		"labels are not known": {window: labelled, prior: map[deploy.Key]deploy.Record{key("a", "two"): unlabelled}, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/two removing nightly"}},
+		"labels known of one":  {window: labelled, wanted: []target.Deployment{deploymentOf("b", "two", "new")}, prior: map[deploy.Key]deploy.Record{key("a", "two"): recordOf("two")}, want: "+1 ~0 -1 =0"},
+		"labels of the state":  {window: labelled, prior: map[deploy.Key]deploy.Record{key("a", "two"): recordOf("two")}, want: "+0 ~0 -1 =0"},
+		"other labels": {
+			window: labelled, wanted: []target.Deployment{relabelled}, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"},
+		},
+		"other labels, denied": {
+			window: unless, wanted: []target.Deployment{relabelled}, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"},
+		},
+		"labels that a window selects now": {
+			window: labelled, wanted: []target.Deployment{deploymentOf("a", "one", "new")},
+			prior: map[deploy.Key]deploy.Record{key("a", "one"): recordOf("two")}, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"},
+		},
+		"labels that no window selected": {
+			window: labelled, wanted: []target.Deployment{relabelled}, prior: map[deploy.Key]deploy.Record{key("a", "one"): recordOf("two")}, want: "+0 ~1 -0 =0",
+		},
+		"other labels, with another cluster": {
+			window: labelled, wanted: []target.Deployment{relabelled}, prior: map[deploy.Key]deploy.Record{key("b", "one"): recordOf("one")}, want: "+1 ~0 -0 =1, 1 held", held: []string{"b/one removing nightly"},
+		},
+		"another name for the release": {
+			window: ofOne, wanted: []target.Deployment{renamed}, prior: one, want: "+0 ~0 -0 =1, 2 held", held: []string{"a/free deploying nightly", "a/one removing nightly"},
+		},
+		"another name for a release of another cluster": {
+			window: ofOne, wanted: []target.Deployment{renamed}, prior: map[deploy.Key]deploy.Record{key("b", "one"): recordOf("one")}, want: "+1 ~0 -0 =1, 1 held", held: []string{"b/one removing nightly"},
+		},
 		"drift":                 {window: all, wanted: []target.Deployment{deploymentOf("a", "one", "old")}, prior: map[deploy.Key]deploy.Record{key("a", "one"): drifted}, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"}},
 		"drift that is allowed": {window: func(s *window.Specification) { s.CorrectsDrift = true }, wanted: []target.Deployment{deploymentOf("a", "one", "old")}, prior: map[deploy.Key]deploy.Record{key("a", "one"): drifted}, want: "+0 ~1 -0 =0"},
 		"drift and an update":   {window: func(s *window.Specification) { s.CorrectsDrift = true }, wanted: []target.Deployment{deploymentOf("a", "one", "new")}, prior: map[deploy.Key]deploy.Record{key("a", "one"): drifted}, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/one deploying nightly"}},

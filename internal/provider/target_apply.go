@@ -44,7 +44,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	change, unreachable := change.WithoutUnreachable(reachOf(f))
 	diagnostics.Add(diags, report.MissingClusters(name, unreachable, f.OnMissing))
 	diagnostics.Add(diags, report.PlanFailures(name, change.Faults))
-	blocked := blockedNow(f, change, desired, diags)
+	blocked := change.Blocked(desired, windowsNow(f, diags))
 	settings.Description = f.Windows.Description(settings.Description)
 	if diags.HasError() {
 		return false

@@ -221,7 +221,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 // replacement adopts.
 func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.records()
-	blocked := blockedRemovals(f, removed, private.Needs, diags)
+	blocked := deploy.BlockedRemovals(removed, private.Needs, windowsNow(f, diags), records)
 	if diags.HasError() {
 		return false
 	}

@@ -41,18 +41,13 @@ func reportOverridden(f *providerData, plan, before *targetModel, desired deploy
 	diagnostics.Add(diags, report.WindowsOverridden(plan.Name.ValueString(), f.Windows.Override, held))
 }
 
-// blockedNow returns the deployments of a change that windows do not allow to change now.
-func blockedNow(f *providerData, change deploy.Change, desired deploy.Desired, diags *diag.Diagnostics) map[deploy.Key]error {
+// windowsNow returns the decisions of the windows at the present time, nil if nothing is held.
+func windowsNow(f *providerData, diags *diag.Diagnostics) deploy.Windows {
 	windows := windowsAt(f, f.Windows.Clock(), diags)
 	if f.Windows.Override != "" {
 		return nil
 	}
-	return change.Blocked(desired, windows)
-}
-
-// blockedRemovals returns the removed deployments that windows do not allow to be removed now.
-func blockedRemovals(f *providerData, removed []deploy.Key, needs map[string][]string, diags *diag.Diagnostics) map[deploy.Key]error {
-	return blockedNow(f, deploy.Change{Remove: removed}, deploy.Desired{Needs: needs}, diags)
+	return windows
 }
 
 // reportDestroy reports that windows hold the removal of a target. It reports nothing if windows or

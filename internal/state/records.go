@@ -50,6 +50,8 @@ type storedRelease struct {
 	Stored map[string]string `json:"stored,omitempty"`
 	// Yielded is deploy.Record.Yielded.
 	Yielded map[string]string `json:"yielded,omitempty"`
+	// BundleLabels is deploy.Record.BundleLabels. It is absent only if it is nil.
+	BundleLabels map[string]string `json:"bundle_labels,omitzero"`
 }
 
 func (stored storedRelease) known() release.Known {
@@ -78,7 +80,7 @@ func storedRecord(record deploy.Record) storedRelease {
 	known.Release, known.Namespace = record.Release, record.Namespace
 	stored := storedOf(known)
 	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
-	stored.Stored, stored.Yielded = record.Stored, record.Yielded
+	stored.Stored, stored.Yielded, stored.BundleLabels = record.Stored, record.Yielded, record.BundleLabels
 	if record.State != status.Ready {
 		stored.State = record.State
 	}
@@ -96,7 +98,7 @@ func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
 		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
 		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message, Waits: stored.Waits,
-		Objects: stored.Objects, Stored: stored.Stored, Yielded: stored.Yielded, Known: stored.known(),
+		Objects: stored.Objects, Stored: stored.Stored, Yielded: stored.Yielded, BundleLabels: stored.BundleLabels, Known: stored.known(),
 	}
 	if stored.Deployed == noDigest {
 		record.Digest = ""
