@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -237,7 +238,10 @@ func recordOfWrite(d target.Deployment, written release.Written, proof release.P
 		Rules:     release.RulesOf(d.Options),
 		Known:     knownOf(d, written, proof),
 
-		BundleLabels: d.Bundle.Labels(),
+		HidesNames: written.Rendering.HidesNames, BundleLabels: d.Bundle.Labels(),
+	}
+	if record.HidesNames {
+		record.Objects = numbered(record.Objects, d.Digest)
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
@@ -245,6 +249,16 @@ func recordOfWrite(d target.Deployment, written release.Written, proof release.P
 		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
 	}
 	return record
+}
+
+// numbered returns as many objects, with numbers in place of their keys, and a hash of the deployment
+// in place of their content.
+func numbered(objects map[string]string, digest string) map[string]string {
+	hash, made := release.ShortHash([]byte(digest)), make(map[string]string, len(objects))
+	for i := range len(objects) {
+		made[strconv.Itoa(i+1)] = hash
+	}
+	return made
 }
 
 // knownOf returns what a removal of a written release needs.

@@ -123,6 +123,9 @@ type Record struct {
 	// apply could make objects of other names, so that the state shows only the number of objects.
 	Objects   map[string]string
 	NamesVary bool
+	// HidesNames reports that the names of the objects can contain secret values. Then Objects has
+	// numbers in place of their keys.
+	HidesNames bool
 	// Counts are the objects on the cluster.
 	Counts status.Counts
 	// Rules and Stored are what the objects are compared by; see release.Inspection.
@@ -151,6 +154,14 @@ func (r Record) all() []release.Known {
 	return append([]release.Known{r.current()}, r.Left...)
 }
 
+// namedObjects returns the objects, nil if their names are not known.
+func (r Record) namedObjects() map[string]string {
+	if r.HidesNames {
+		return nil
+	}
+	return r.Objects
+}
+
 // current returns the release of the deployment as it is recorded in state.
 func (r Record) current() release.Known {
 	known := r.Known
@@ -161,7 +172,7 @@ func (r Record) current() release.Known {
 // Equal reports whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
-		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary &&
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary && r.HidesNames == other.HidesNames &&
 		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
 		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }

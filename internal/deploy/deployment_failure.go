@@ -32,7 +32,7 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
 		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
-		Yielded: prior.Yielded, BundleLabels: prior.BundleLabels, Known: known, Left: prior.Left,
+		Yielded: prior.Yielded, HidesNames: prior.HidesNames, BundleLabels: prior.BundleLabels, Known: known, Left: prior.Left,
 	}
 	if !w.had || written.Revision != 0 {
 		left.BundleLabels = d.Bundle.Labels()

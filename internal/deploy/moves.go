@@ -31,7 +31,7 @@ func (c moveCandidates) moves() map[string]release.Moves {
 			return
 		}
 		prior := c.Prior[key]
-		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.Objects, Wants: wants, Left: prior.Yielded, Writes: writes}
+		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.namedObjects(), Wants: wants, Left: prior.Yielded, Writes: writes}
 		for _, known := range prior.all() {
 			of.Releases = append(of.Releases, release.Key(known.Namespace, known.Release))
 		}
@@ -44,7 +44,7 @@ func (c moveCandidates) moves() map[string]release.Moves {
 		add(key, map[string]string{}, false)
 	}
 	for _, key := range c.Keep {
-		add(key, c.Prior[key].Objects, false)
+		add(key, c.Prior[key].namedObjects(), false)
 	}
 	moves := map[string]release.Moves{}
 	for cluster, on := range bundles {
@@ -62,12 +62,12 @@ func (c moveCandidates) mayMove() map[string]bool {
 	}
 	for _, d := range c.Write {
 		written[d.Cluster]++
-		lose(KeyOf(d), c.Prior[KeyOf(d)].Objects)
+		lose(KeyOf(d), c.Prior[KeyOf(d)].namedObjects())
 	}
 	others := maps.Clone(written)
 	for _, key := range c.Remove {
 		others[key.Cluster]++
-		lose(key, c.Prior[key].Objects)
+		lose(key, c.Prior[key].namedObjects())
 	}
 	for _, key := range slices.Concat(c.Keep, c.Remove) {
 		if len(c.Prior[key].Yielded) > 0 {

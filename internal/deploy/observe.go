@@ -176,6 +176,7 @@ func (s *observationBuilder) addFindings(findings map[Key]release.Finding, obser
 func (s *observationBuilder) addFinding(key Key, observation status.Observation, finding release.Finding, drift Drift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	finding.HidesNames = s.prior[key].HidesNames
 	switch {
 	case drift == DriftLive:
 		s.observation.Findings[key] = finding

@@ -200,7 +200,7 @@ func (c *diffPreview) withoutCluster(change comparedChange, err error) {
 		c.notRead(change, err)
 	case change.wanted != nil && !had && !change.isNotRendered():
 		c.withoutRelease(change)
-	case change.wanted == nil && len(prior.Objects) > 0:
+	case change.wanted == nil && len(prior.namedObjects()) > 0:
 		c.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + status.ShortCause(err)}}, removedObjects(prior.Objects))
 	default:
 		c.notRead(change, err)
@@ -237,6 +237,10 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 	addLimitations(&preview, *change.wanted, observed, own)
 	if !preview.Listed {
 		change.rendering, change.usesLookup = c.withLookups(ctx, change, observed, read)
+	}
+	if change.rendering.HidesContent && !preview.Listed {
+		preview.Listed = true
+		preview.Notes = append(preview.Notes, "the content of its objects is not shown: its templates look up a Secret")
 	}
 	if change.isNotRendered() {
 		c.notCompared(change, change.rendering.Irreproducible)

@@ -75,7 +75,7 @@ func newObjects(d target.Deployment, prior Record, rendering release.Rendering) 
 	if isNew(d, prior) {
 		return rendering.Objects
 	}
-	if prior.Objects == nil {
+	if prior.namedObjects() == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(rendering.Objects), func(o diff.Object) bool {

@@ -56,7 +56,7 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		Known: known, KeepObjects: map[string]bool{}, NamespaceUsedBy: r.known.deployedTo(known.Namespace, key),
 	}
 	if prior := r.known.request.Prior[key]; release.Key(prior.Namespace, prior.Release) == release.Key(known.Namespace, known.Release) {
-		removal.Objects = slices.Sorted(maps.Keys(prior.Objects))
+		removal.Objects = slices.Sorted(maps.Keys(prior.namedObjects()))
 	}
 	for object := range spare {
 		removal.KeepObjects[object] = true

@@ -189,6 +189,8 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 			Chart:   record.Chart.Name(),
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
+
+			HidesNames: len(o.records.rendered.HiddenNames) > 0,
 		},
 	}
 	if !w.Wait {

@@ -212,6 +212,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	}
 	op.records.rendered = made
 	op.client.checked.add(made.Written)
+	op.masker.Add(made.HiddenNames...)
 	for _, document := range made.Written { // An API server that refuses an object can quote it.
 		op.masker.AddSecret(document.Object.Object)
 	}

@@ -87,13 +87,16 @@ func parseStrictly(content []byte, isMeant func(document map[string]any) bool) (
 
 // IncompleteError reports a document that is no Kubernetes object.
 type IncompleteError struct {
-	// Line is where the document begins, from 1.
+	// Line is where the document begins, from 1, and 0 for a rendered document.
 	Line int
 	// Missing is apiVersion or kind.
 	Missing string
 }
 
 func (e *IncompleteError) Error() string {
+	if e.Line == 0 {
+		return "a rendered document has no " + e.Missing
+	}
 	return fmt.Sprintf("line %d: the document has no %s", e.Line, e.Missing)
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
@@ -117,10 +119,10 @@ func (p *planted) refused(t *testing.T, resource string) {
 	p.env.Cluster(0).RefuseAll(t, p.namespace, resource, admissionregistrationv1.Create, admissionregistrationv1.Update)
 }
 
-// secretObject makes a Secret on the cluster.
-func (p *planted) secretObject(t *testing.T, name, value string) {
+// secretObject makes the Secret values on the cluster.
+func (p *planted) secretObject(t *testing.T, value string) {
 	t.Helper()
-	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"values.yaml": value}}
+	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "values"}, StringData: map[string]string{"values.yaml": value}}
 	if _, err := p.client(t, 0).CoreV1().Secrets(p.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -301,20 +303,51 @@ func TestAttackPlantedSecrets(t *testing.T) {
 		"valuesFrom": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.namespaced(t, 0)
-			p.secretObject(t, "values", "word: "+p.secret)
+			p.secretObject(t, "word: "+p.secret)
 			p.refused(t, "configmaps")
 			return p.repository(t, valuesFrom("data: {key: {{ .Values.word | quote }}}"))
 		}, "I do not want"},
 		"error of a template": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.namespaced(t, 0)
-			p.secretObject(t, "values", "word: "+p.secret)
+			p.secretObject(t, "word: "+p.secret)
 			return p.repository(t, valuesFrom(`data: {key: {{ fail (printf "I repeat %s" .Values.word) }}}`))
-		}, "I repeat"},
+		}, "in fail or required; the text of the error is not shown"},
+		"error with a changed value": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.namespaced(t, 0)
+			p.secretObject(t, "word: "+p.secret)
+			return p.repository(t, valuesFrom(`data: {key: {{ fail (printf "%x %s %s" .Values.word (upper .Values.word) (.Values.word | splitList "" | reverse | join "")) }}}`))
+		}, "in fail or required; the text of the error is not shown"},
+		"error with a Secret that was looked up": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.namespaced(t, 0)
+			p.secretObject(t, "word: "+p.secret)
+			files := valuesFrom(`{{ with lookup "v1" "Secret" .Release.Namespace "values" }}{{ fail (printf "%x" (index .data "values.yaml" | b64dec)) }}{{ end }}`)
+			files["fleet.yaml"] = "helm: { chart: chart }\n"
+			return p.repository(t, files)
+		}, "in fail or required; the text of the error is not shown"},
+		"name of an object": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.namespaced(t, 0)
+			p.secretObject(t, "word: "+p.secret)
+			files := valuesFrom("data: {key: x}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: {{ printf \"x%x\" .Values.word }}}\nspec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")
+			return append(p.repository(t, files)[:2], target("deployment_timeout = \"5s\"", "fleet_gitrepo.one.bundles"))
+		}, "(sensitive value)"},
+		"name of an object from an encrypted value": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			identity, recipient := sopstest.Age(t)
+			files := valuesFrom("data: {key: x}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ printf \"x%x\" .Values.word }}}\n")
+			files["fleet.yaml"], files["secret.yaml"] = "helm: { chart: chart, valuesFiles: [secret.yaml] }\n", sopstest.File{Age: []string{recipient}}.Encrypt(t, "word: "+p.secret+"\n")
+			configuration := p.repository(t, files)
+			configuration[0] = p.provider(fmt.Sprintf("  sops = { age_keys = [%q] }\n", identity), on)
+			configuration[2] = target("diff = \"rendered\"", "fleet_gitrepo.one.bundles")
+			return configuration
+		}, "the names of its objects are not written in its files"},
 		"worker that ends": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.namespaced(t, 0)
-			p.secretObject(t, "values", "word: "+p.secret)
+			p.secretObject(t, "word: "+p.secret)
 			files := valuesFrom(`data: {key: {{ include "again" .Values.word }}}`)
 			files["chart/templates/_again.tpl"] = `{{ define "again" }}{{ repeat 90000000 . }}{{ include "again" . }}{{ end }}`
 			return p.repository(t, files)
@@ -387,7 +420,10 @@ func (p *planted) run(t *testing.T) string {
 func (p *planted) forms() map[string]string {
 	encoded := base64.StdEncoding.EncodeToString([]byte(p.secret))
 	quoted := fmt.Sprintf("%q", p.secret)
+	reversed := []byte(p.secret)
+	slices.Reverse(reversed)
 	return map[string]string{
+		"hexadecimal": hex.EncodeToString([]byte(p.secret)), "upper case": strings.ToUpper(p.secret), "reverse": string(reversed),
 		"plain": p.secret, "base64": strings.TrimRight(encoded, "=")[:len(p.secret)], "URL": url.QueryEscape(p.secret), "JSON": quoted[1 : len(quoted)-1],
 		"base64 after me:": base64.StdEncoding.EncodeToString([]byte("me:" + p.secret))[4:20],
 	}

@@ -95,6 +95,8 @@ type Finding struct {
 	Refused map[string]int
 	// RecordChanged reports that the content of the record is not what its labels prove.
 	RecordChanged bool
+	// HidesNames reports that the names of the objects can contain secret values.
+	HidesNames bool
 	// Chart and Version are the name and version of the chart in the record. The author of the
 	// record chose them.
 	Chart, Version string

@@ -33,6 +33,9 @@ type Rendering struct {
 	DependsOnCluster bool
 	// NamesDependOnCluster is true if NamesVary can become false when these capabilities are known.
 	NamesDependOnCluster bool
+	// HidesContent is true if templates had secret input, so that the content of the objects must not
+	// be shown. HidesNames is true if their names must not be shown either.
+	HidesContent, HidesNames bool
 	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }

@@ -18,6 +18,7 @@ type Charts struct {
 
 	loader   Loader
 	features sync.Map // chartKey -> mentions
+	words    sync.Map // content of a bundle -> map[string]bool, see wordsOf
 	planned  memo[planned]
 	applied  memo[Files]
 }
@@ -40,21 +41,30 @@ func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Ren
 	return made.Rendering, err
 }
 
-// plan renders a deployment. Hashes of objects reveal nothing about decrypted content.
+// plan renders a deployment. Hashes of objects and names reveal nothing about decrypted content. No
+// other secret is read while planning.
 func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	rendering, err := c.Sandbox.Plan(ctx, d)
-	if d.Bundle.HasSecrets() {
-		manifest.HideContent(rendering.Objects, d.Digest)
-		rendering.Irreproducible = d.Mask(rendering.Irreproducible)
+	if !d.Bundle.HasSecrets() {
+		return rendering, err
 	}
-	return rendering, err
+	if err != nil {
+		return release.Rendering{}, hide(err)
+	}
+	manifest.HideContent(rendering.Objects, d.Digest)
+	rendering.Irreproducible = d.Mask(rendering.Irreproducible)
+	return c.withoutHiddenNames(d, rendering), nil
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version, such as "v1.36.0",
 // without access to one. It returns YAML documents: the objects of the release, and its hooks.
 // Neither contains custom resource definitions below crds/. It returns the errors of the sandbox.
 func (c *Charts) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
-	return c.Sandbox.Template(ctx, d, kubeVersion)
+	objects, hooks, err = c.Sandbox.Template(ctx, d, kubeVersion)
+	if err != nil && d.HasSecretContent() {
+		err = hide(err)
+	}
+	return objects, hooks, err
 }
 
 // Describe reads the name and version of a deployment's chart.

@@ -32,6 +32,9 @@ type Chart struct {
 	Hooks    []Hook
 	// Written are the documents of the manifest, of the hooks and below crds/.
 	Written []manifest.Written
+	// HiddenNames are parts of the identities of objects that must not be printed: the templates had
+	// secret input, and the names are written in no file.
+	HiddenNames []string
 
 	ordinary []Document
 	crds     []chart.CRD
@@ -41,6 +44,23 @@ type Chart struct {
 // Chart renders the chart of a deployment for a revision of its release. Helm itself would run the
 // templates in this process. mapper is used to find kinds of the cluster that have no namespace.
 func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
+	watch := &secretWatch{lookup: lookup}
+	made, err := c.chart(ctx, d, revision, watch.look, mapper)
+	if !d.HasSecretContent() && !d.ReadsSecrets() && !watch.found.Load() {
+		return made, err
+	}
+	if err != nil {
+		return Chart{}, hide(err)
+	}
+	identities, err := made.Documents(d)
+	if err != nil {
+		return Chart{}, hide(err)
+	}
+	made.HiddenNames = c.hiddenNames(d, made.Recorded.Name(), objectsOf(identities))
+	return made, nil
+}
+
+func (c *Charts) chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
 	loaded, style, err := c.loader.Load(d)
 	if err != nil {
 		return Chart{}, err

@@ -37,7 +37,7 @@ func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 func readCRD(name string, content []byte, d target.Deployment) ([]*unstructured.Unstructured, error) {
 	parsed, err := manifest.ParseAll(content)
 	if err != nil {
-		return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+		return nil, &ManifestError{Bundle: d.Bundle.Name, Err: &PlaceError{Place: name, Err: err}}
 	}
 	if err := manifest.RefuseRecords(parsed, d.Namespace); err != nil {
 		return nil, err

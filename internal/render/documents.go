@@ -36,7 +36,7 @@ func Documents(bundleName string, outputs map[string]string) ([]Document, error)
 			place := PlaceOf(name, i+1, len(texts))
 			objects, err := manifest.ParseAll([]byte(text))
 			if err != nil {
-				return nil, &ManifestError{Bundle: bundleName, Err: fmt.Errorf("%s: %w", place, withoutLine(err))}
+				return nil, &ManifestError{Bundle: bundleName, Err: &PlaceError{Place: place, Err: withoutLine(err)}}
 			}
 			for _, object := range objects {
 				found = append(found, Document{Object: object, Source: name, Place: place})
@@ -49,7 +49,7 @@ func Documents(bundleName string, outputs map[string]string) ([]Document, error)
 // withoutLine removes the line from an error: the line of an output is not that of its template.
 func withoutLine(err error) error {
 	if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok {
-		return fmt.Errorf("a rendered document has no %s", incomplete.Missing)
+		return &manifest.IncompleteError{Missing: incomplete.Missing}
 	}
 	if ambiguous, ok := errors.AsType[*manifest.AmbiguousError](err); ok {
 		return &manifest.AmbiguousError{Object: ambiguous.Object, Reason: ambiguous.Reason}

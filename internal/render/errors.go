@@ -42,10 +42,34 @@ func (e *ManifestError) Error() string { return fmt.Sprintf("bundle %s: %v", e.B
 // Unwrap returns the cause.
 func (e *ManifestError) Unwrap() error { return e.Err }
 
+// PlaceError adds the place of an object to an error.
+type PlaceError struct {
+	// Place is a file or a template, see PlaceOf.
+	Place string
+	Err   error
+}
+
+func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *PlaceError) Unwrap() error { return e.Err }
+
 // TemplateError reports that a template of a chart cannot be rendered.
 type TemplateError struct {
 	Bundle string
+	// Public is the part of the error that no template has made, such as
+	// "web/templates/a.yaml:3:4, in include". It is "" if there is no such part.
+	Public string
 	Err    error
+}
+
+// PublicText is the error without what templates have made.
+func (e *TemplateError) PublicText() string {
+	text := "rendering the chart of bundle " + e.Bundle + ": "
+	if e.Public != "" {
+		text += e.Public + "; "
+	}
+	return text + notShown
 }
 
 func (e *TemplateError) Error() string {

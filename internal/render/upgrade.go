@@ -22,8 +22,16 @@ func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int,
 	if d.Capabilities != nil {
 		of.Capabilities = *d.Capabilities
 	}
-	rendering, err := c.Sandbox.Upgrade(ctx, d, of, lookupIn(objects))
-	return rendering, d.MaskError(err)
+	watch := &secretWatch{lookup: lookupIn(objects)}
+	rendering, err := c.Sandbox.Upgrade(ctx, d, of, watch.look)
+	if !d.Bundle.HasSecrets() && !watch.found.Load() {
+		return rendering, err
+	}
+	if err != nil {
+		return release.Rendering{}, hide(err)
+	}
+	rendering.HidesContent = true
+	return c.withoutHiddenNames(d, rendering), nil
 }
 
 // lookupIn returns a Lookup for the objects of a release.

@@ -53,7 +53,7 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	if err := c.render(ctx, Plan, d, request, &once, nil); err != nil {
 		return release.Rendering{}, err
 	}
-	rendering, err := once.Rendering, once.Failure.masked(d).Err()
+	rendering, err := once.Rendering, once.Failure.Err()
 	if err != nil || rendering.Irreproducible == "" || rendering.DependsOnCluster || rendering.Documents == nil {
 		return rendering, err
 	}
@@ -74,7 +74,7 @@ func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision rend
 	if err := c.render(ctx, Upgrade, d, request, &result, lookup); err != nil {
 		return release.Rendering{}, err
 	}
-	return result.Rendering, result.Failure.masked(d).Err()
+	return result.Rendering, result.Failure.Err()
 }
 
 // Template implements render.Sandbox.
@@ -85,7 +85,7 @@ func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion 
 	if err := c.render(ctx, Template, d, request, &result, nil); err != nil {
 		return "", "", err
 	}
-	return result.Objects, result.Hooks, result.Failure.masked(d).Err()
+	return result.Objects, result.Hooks, result.Failure.Err()
 }
 
 // Apply implements render.Sandbox.
@@ -96,7 +96,7 @@ func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render
 	if err := c.render(ctx, Apply, d, request, &result, lookup); err != nil {
 		return render.Files{}, err
 	}
-	return result.Files, result.Failure.masked(d).Err()
+	return result.Files, result.Failure.Err()
 }
 
 // Evaluate implements target.Evaluator.
@@ -116,9 +116,27 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
 	asked := questions{deployment: d, lookup: lookup}
 	if err := c.pool.Call(ctx, method, request, result, asked.answer); err != nil {
-		return d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d)))
+		return &callError{err: d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d))), of: describe(d)}
 	}
 	return nil
+}
+
+// callError reports a call of a worker that has failed.
+type callError struct {
+	err error
+	of  string
+}
+
+func (e *callError) Error() string { return e.err.Error() }
+
+func (e *callError) Unwrap() error { return e.err }
+
+// PublicText is the error without what templates have made.
+func (e *callError) PublicText() string {
+	if failed, ok := errors.AsType[*worker.HandlerError](e.err); ok {
+		return "rendering " + e.of + ": " + render.PublicText(failed)
+	}
+	return e.Error() // The limits of workers and how they end.
 }
 
 // describe names a bundle and the chart that its options name, if any. It cannot name the template

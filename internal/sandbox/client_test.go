@@ -210,6 +210,7 @@ func TestEncrypted(t *testing.T) {
 		Files:  map[string][]byte{"s.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + secret + "}\n")},
 		Leaves: map[string]any{leaf: secret}, Texts: []string{secret},
 	}
+	const encryptedManifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: ENC[AES256_GCM,data:x]}\nsops: {}\n"
 	encrypted := func(d *target.Deployment) {
 		d.Bundle.Secrets, d.Digest = secrets, d.Bundle.Content // Equal digests are rendered once.
 		d.Options.Helm = &fleetyaml.Helm{Values: map[string]any{"word": leaf}}
@@ -224,8 +225,8 @@ func TestEncrypted(t *testing.T) {
 		want string
 	}{
 		"values":    {chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {word: {{ .Values.word }}}\n"), "word: " + secret},
-		"manifests": {deployment(map[string]string{"s.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
-		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
+		"manifests": {deployment(map[string]string{"s.yaml": encryptedManifest}, encrypted), "key: " + secret},
+		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": encryptedManifest}, encrypted), "key: " + secret},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +255,7 @@ func TestEncrypted(t *testing.T) {
 			d := chart(template)
 			_, planning := charts.Render(t.Context(), d)
 			_, _, templating := charts.Template(t.Context(), d, "v1.30.0")
-			_, applying := client.Apply(t.Context(), d, render.Revision{Number: 1}, nil)
+			_, applying := charts.Chart(t.Context(), d, render.Revision{Number: 1}, nil, nil)
 			for _, err := range []error{planning, templating, applying} {
 				if err != nil && strings.Contains(err.Error(), secret) {
 					t.Errorf("the error shows a value: %v", err)

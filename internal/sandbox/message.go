@@ -75,23 +75,18 @@ type Applied struct {
 }
 
 // Failure is the reason why a deployment cannot be rendered.
-type Failure struct{ Text string }
+type Failure struct {
+	Text string
+	// Public is the text for a deployment whose templates had secret input.
+	Public string
+}
 
 // FailureOf returns nil if err is nil.
 func FailureOf(err error) *Failure {
 	if err == nil {
 		return nil
 	}
-	return &Failure{Text: err.Error()}
-}
-
-// masked returns the failure without the secrets of a deployment. Errors of templates, and errors
-// of parsers that read the output of templates, quote values.
-func (f *Failure) masked(d target.Deployment) *Failure {
-	if f == nil {
-		return nil
-	}
-	return &Failure{Text: d.Mask(f.Text)}
+	return &Failure{Text: err.Error(), Public: render.PublicText(err)}
 }
 
 // Err returns nil if there is no failure.
@@ -99,17 +94,20 @@ func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &RenderError{Text: diff.WithoutMiddle(f.Text, maxText)}
+	return &RenderError{Text: diff.WithoutMiddle(f.Text, maxText), Public: diff.WithoutMiddle(f.Public, maxText)}
 }
 
 // maxText is the maximum length of a failure's text. Templates that include each other can cause an
 // error of 100 KB.
 const maxText = 3 << 10
 
-// RenderError reports why a deployment cannot be rendered, with the text of the worker.
-type RenderError struct{ Text string }
+// RenderError reports why a deployment cannot be rendered, with the texts of the worker.
+type RenderError struct{ Text, Public string }
 
 func (e *RenderError) Error() string { return e.Text }
+
+// PublicText is the error without what templates have made.
+func (e *RenderError) PublicText() string { return e.Public }
 
 // Lookup is a request for objects of a cluster, see render.Lookup.
 type Lookup struct{ APIVersion, Kind, Namespace, Name string }

@@ -97,7 +97,7 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[
 	}
 	files, err := runEngine(loaded, values, p.Lookup)
 	if err != nil {
-		return nil, &render.TemplateError{Bundle: d.Bundle.Name, Err: withHelpers(d, err)}
+		return nil, &render.TemplateError{Bundle: d.Bundle.Name, Public: publicFailure(loaded, err), Err: withHelpers(d, err)}
 	}
 	return files, nil
 }

@@ -2,7 +2,6 @@ package sandboxed
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ func located(d target.Deployment, place string, err error) error {
 	if wrong, ok := errors.AsType[*manifest.WrongTypeError](err); ok {
 		wrong.Locate(contentAt(d, place))
 	}
-	return fmt.Errorf("%s: %w", place, err)
+	return &render.PlaceError{Place: place, Err: err}
 }
 
 // contentAt returns the content of a file of plain manifests, nil for a template.

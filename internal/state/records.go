@@ -44,7 +44,8 @@ type storedRelease struct {
 	Message string       `json:"message,omitempty"`
 	Waits   bool         `json:"waits,omitempty"`
 	// Objects are set if their names vary: then the attribute objects has only their number.
-	Objects map[string]string `json:"objects,omitempty"`
+	Objects    map[string]string `json:"objects,omitempty"`
+	HidesNames bool              `json:"hides_names,omitempty"`
 	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would treat the
 	// cluster's own changes to objects as drift.
 	Stored map[string]string `json:"stored,omitempty"`
@@ -80,7 +81,7 @@ func storedRecord(record deploy.Record) storedRelease {
 	known.Release, known.Namespace = record.Release, record.Namespace
 	stored := storedOf(known)
 	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
-	stored.Stored, stored.Yielded, stored.BundleLabels = record.Stored, record.Yielded, record.BundleLabels
+	stored.HidesNames, stored.Stored, stored.Yielded, stored.BundleLabels = record.HidesNames, record.Stored, record.Yielded, record.BundleLabels
 	if record.State != status.Ready {
 		stored.State = record.State
 	}
@@ -98,7 +99,7 @@ func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
 		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
 		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message, Waits: stored.Waits,
-		Objects: stored.Objects, Stored: stored.Stored, Yielded: stored.Yielded, BundleLabels: stored.BundleLabels, Known: stored.known(),
+		Objects: stored.Objects, HidesNames: stored.HidesNames, Stored: stored.Stored, Yielded: stored.Yielded, BundleLabels: stored.BundleLabels, Known: stored.known(),
 	}
 	if stored.Deployed == noDigest {
 		record.Digest = ""

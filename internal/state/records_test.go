@@ -31,13 +31,13 @@ func TestRecordAsText(t *testing.T) {
 	t.Parallel()
 	record := deploy.Record{
 		Release: "web", Namespace: "ns", Chart: "nginx", Version: "1.0.0", Digest: "digest", State: status.NotReady, Message: "a Pod is Pending",
-		Objects: map[string]string{"Pod/ns/x": "1"}, NamesVary: true, Known: known("web"), Stored: map[string]string{"x": "-"}, Yielded: map[string]string{"y": "db"},
+		Objects: map[string]string{"Pod/ns/x": "1"}, NamesVary: true, HidesNames: true, Known: known("web"), Stored: map[string]string{"x": "-"}, Yielded: map[string]string{"y": "db"},
 		BundleLabels: map[string]string{"tier": "prod"},
 		Left:         []release.Known{{Release: "old", Namespace: "former"}},
 	}
 	want := map[string]string{
 		"a/web": `{"release":"web","namespace":"ns","cluster_uid":"uid","instance":"instance","digest":"digest","key":"key","imported":true,"revision":3,"target_namespace":"forced",` +
-			`"service_account":"deployer","keep_resources":true,"delete_namespace":true,"namespace_keys":true,"own_values":true,"chart":"nginx","version":"1.0.0","state":"NotReady","message":"a Pod is Pending","objects":{"Pod/ns/x":"1"},` +
+			`"service_account":"deployer","keep_resources":true,"delete_namespace":true,"namespace_keys":true,"own_values":true,"chart":"nginx","version":"1.0.0","state":"NotReady","message":"a Pod is Pending","objects":{"Pod/ns/x":"1"},"hides_names":true,` +
 			`"stored":{"x":"-"},"yielded":{"y":"db"},"bundle_labels":{"tier":"prod"}}`,
 		"a/web former/old": `{"release":"old","namespace":"former"}`,
 	}

@@ -85,7 +85,7 @@ func (o Observation) ofObjects() (State, string) {
 // OnlyReadiness reduces a finding to the readiness of objects. A missing object is not ready.
 // An object that differs counts as ready.
 func OnlyReadiness(f release.Finding) release.Finding {
-	only := release.Finding{Ready: f.Ready + len(f.Modified) + len(f.NotOwned), NotReady: f.NotReady, Refused: f.Refused}
+	only := release.Finding{Ready: f.Ready + len(f.Modified) + len(f.NotOwned), NotReady: f.NotReady, Refused: f.Refused, HidesNames: f.HidesNames}
 	for _, object := range f.Missing {
 		only.NotReady = append(only.NotReady, release.Unready{Object: object, Reason: "missing"})
 	}

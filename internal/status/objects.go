@@ -64,7 +64,7 @@ func CountsOf(f release.Finding) Counts {
 func Judge(f release.Finding) (state State, message string) {
 	if len(f.NotReady) > 0 {
 		first := f.NotReady[0]
-		return NotReady, Message("not ready: " + first.Object + " is " + first.Reason + more(len(f.NotReady)-1))
+		return NotReady, Message("not ready: " + shownName(f, first.Object) + " is " + first.Reason + more(len(f.NotReady)-1))
 	}
 	drift := Drift(f)
 	if len(drift) == 0 {
@@ -80,7 +80,7 @@ const maxUnready = 5
 func Unready(f release.Finding) []string {
 	var lines []string
 	for _, object := range f.NotReady[:min(len(f.NotReady), maxUnready)] {
-		lines = append(lines, object.Object+" is "+object.Reason)
+		lines = append(lines, shownName(f, object.Object)+" is "+object.Reason)
 	}
 	if left := len(f.NotReady) - len(lines); left > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", left))
@@ -93,19 +93,27 @@ func Unready(f release.Finding) []string {
 func Drift(f release.Finding) []string {
 	lines := make([]string, 0, len(f.Missing)+len(f.Modified)+len(f.NotOwned))
 	for _, object := range f.Missing {
-		lines = append(lines, object+" is missing")
+		lines = append(lines, shownName(f, object)+" is missing")
 	}
 	for _, object := range f.Modified {
 		paths := make([]string, len(object.Differences))
 		for i, difference := range object.Differences {
 			paths[i] = difference.Path
 		}
-		lines = append(lines, fmt.Sprintf("%s differs at %s", object.Object, strings.Join(paths, ", ")))
+		lines = append(lines, fmt.Sprintf("%s differs at %s", shownName(f, object.Object), strings.Join(paths, ", ")))
 	}
 	for _, object := range f.NotOwned {
-		lines = append(lines, fmt.Sprintf("%s belongs to release %s", object.Object, object.Owner))
+		lines = append(lines, fmt.Sprintf("%s belongs to release %s", shownName(f, object.Object), object.Owner))
 	}
 	return lines
+}
+
+// shownName returns an object as a text names it.
+func shownName(f release.Finding, object string) string {
+	if f.HidesNames {
+		return "an object"
+	}
+	return object
 }
 
 // RefusedKinds lists the kinds that could not be read.

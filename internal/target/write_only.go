@@ -238,6 +238,20 @@ func (d Deployment) WithoutContent() Deployment {
 	return d
 }
 
+// HasSecretContent reports whether a deployment has decrypted files or write-only input with its
+// content.
+func (d Deployment) HasSecretContent() bool {
+	if d.isDecrypted() {
+		return true
+	}
+	return d.WriteOnly != nil && (d.WriteOnly.Values != nil || slices.ContainsFunc(d.WriteOnly.Files, func(f bundle.File) bool { return f.Content != nil }))
+}
+
+// ReadsSecrets reports whether values of a deployment come from Secrets on the cluster.
+func (d Deployment) ReadsSecrets() bool {
+	return slices.ContainsFunc(d.ValuesFrom(), func(s Source) bool { return s.Kind == Secret })
+}
+
 // HidesContent reports whether the objects of a deployment can contain secret values: from the
 // cluster, from write-only input or from an encrypted file.
 func (d Deployment) HidesContent() bool { return d.LacksContent() || d.isDecrypted() }
