@@ -64,8 +64,8 @@ targetCustomizations:
   "rolloutStrategy": {"maxUnavailable": "10%"},
   "helm": {"disablePreProcess": true, "releaseName": "web", "values": {"replicas": 1, "extra": 1}},
   "targets": [
-    {"name": "dev", "clusterName": "dev", "helm": {"values": {"env": "dev", "image": {"tag": "a"}}}},
-    {"name": "prod", "clusterName": "prod", "serviceAccount": "deployer", "helm": {"force": true, "values": {"env": "prod", "image": {"tag": "b"}}}}
+    {"name": "cluster.dev", "clusterName": "dev", "helm": {"values": {"env": "dev", "image": {"tag": "a"}}}},
+    {"name": "cluster.prod", "clusterName": "prod", "serviceAccount": "deployer", "helm": {"force": true, "values": {"env": "prod", "image": {"tag": "b"}}}}
   ]
 }`), &want)
 	if err != nil {
@@ -173,7 +173,8 @@ func TestComposeRoundTrip(t *testing.T) {
 		}
 		for _, of := range spec["targets"].([]any) { //nolint:forcetypeassert // compose makes it
 			own, _ := of.(map[string]any)
-			own["name"] = own["clusterName"]
+			cluster, _ := own["clusterName"].(string)
+			own["name"] = targetName(cluster)
 		}
 		if diff := cmp.Diff(spec, again); diff != "" {
 			t.Fatalf("what was read is written in another way (-want +got):\n%s", diff)
@@ -278,17 +279,57 @@ func TestValuesOfHCL(t *testing.T) {
 	}
 }
 
+// Each cluster gets its own values from the Secret, whatever its name is. Fleet merges the values of
+// the target into the common ones (its pkg/helmvalues/set.go).
+func TestSecretValuesOfAnyName(t *testing.T) {
+	t.Parallel()
+	own := map[string]map[string]any{}
+	made := content{entries: map[string]entry{}}
+	for _, cluster := range []string{"a", "values.yaml", "_salt"} {
+		own[cluster] = map[string]any{"cluster": cluster, "same": "on all"}
+		made.entries[cluster] = entry{digest: "v1-" + cluster, values: own[cluster], options: map[string]any{}}
+	}
+	data, err := secretValues(made.entries, nil, func(string) bool { return false }, []byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := made.compose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]any{}
+	targets, _ := spec["targets"].([]any)
+	for _, each := range targets {
+		target, _ := each.(map[string]any)
+		cluster, _ := target["clusterName"].(string)
+		name, _ := target["name"].(string)
+		if got[cluster], err = storedValues(data["values.yaml"], data[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(own, got); diff != "" {
+		t.Errorf("values of each cluster (-want +got):\n%s", diff)
+	}
+	kept, err := secretValues(made.entries, data, func(string) bool { return true }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(data, kept); diff != "" {
+		t.Errorf("values that are kept (-want +got):\n%s", diff)
+	}
+}
+
 func TestSecretValues(t *testing.T) {
 	t.Parallel()
 	entries := map[string]entry{
 		"a": {digest: "v1-a", values: map[string]any{"x": "new"}}, "b": {digest: "v1-b", values: map[string]any{"x": "new"}}, "c": {digest: emptyDigest},
 	}
-	before := map[string][]byte{"a": []byte(`{"x":"old"}`), "c": []byte(`{"x":"old"}`), saltKey: []byte("first")}
+	before := map[string][]byte{"cluster.a": []byte(`{"x":"old"}`), "cluster.c": []byte(`{"x":"old"}`), saltKey: []byte("first")}
 	got, err := secretValues(entries, before, func(cluster string) bool { return cluster != "b" }, []byte("second"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]byte{"a": []byte(`{"x":"old"}`), "b": []byte(`{"x":"new"}`), saltKey: []byte("first")}
+	want := map[string][]byte{"cluster.a": []byte(`{"x":"old"}`), "cluster.b": []byte(`{"x":"new"}`), saltKey: []byte("first")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
 	}
@@ -301,7 +342,7 @@ func TestSecretValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = map[string][]byte{"values.yaml": []byte(`{"x":"new"}`), "a": []byte(`{"y":1}`), "b": []byte(`{"y":2}`), saltKey: []byte("salt")}
+	want = map[string][]byte{"values.yaml": []byte(`{"x":"new"}`), "cluster.a": []byte(`{"y":1}`), "cluster.b": []byte(`{"y":2}`), saltKey: []byte("salt")}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("common values (-want +got):\n%s", diff)
 	}
@@ -311,7 +352,7 @@ func TestSecretValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = map[string][]byte{"a": []byte(`{"x":"new","y":1}`), "b": []byte(`{"x":"newest","y":2}`), saltKey: []byte("salt")}
+	want = map[string][]byte{"cluster.a": []byte(`{"x":"new","y":1}`), "cluster.b": []byte(`{"x":"newest","y":2}`), saltKey: []byte("salt")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values that one cluster keeps (-want +got):\n%s", diff)
 	}

@@ -61,7 +61,7 @@ func (c content) compose() (map[string]any, error) {
 	targets := make([]any, len(clusters))
 	for i, cluster := range clusters {
 		of := unflatten(own[i])
-		of["name"], of["clusterName"] = cluster, cluster
+		of["name"], of["clusterName"] = targetName(cluster), cluster
 		targets[i] = of
 	}
 	spec["targets"] = targets

@@ -14,8 +14,7 @@ const (
 	// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1, SecretTypeBundleValues).
 	valuesType = "fleet.cattle.io/bundle-values/v1alpha1"
 	// saltKey is a key of that Secret that Fleet does not use. With its random value, a user who
-	// can read Bundles cannot test guessed values against the hash in them. No cluster has this
-	// name.
+	// can read Bundles cannot test guessed values against the hash in them.
 	saltKey = "_salt"
 )
 
@@ -31,6 +30,11 @@ func hashOf(data map[string][]byte) string {
 // the values of a cluster into them (Fleet: pkg/helmvalues/set.go).
 const rootKey = "values.yaml"
 
+// targetName returns the name that the target of a cluster has in a Bundle. It is also the key of the
+// cluster's values in that Secret. Any cluster name is possible, such as rootKey, and no name with
+// this prefix is one of the other keys.
+func targetName(cluster string) string { return "cluster." + cluster }
+
 // secretValues returns the contents of the values Secret, nil if no cluster needs one. before is
 // the present content of the Secret. kept reports whether the values of a cluster stay as they are:
 // no plan has shown that they change. salt is used if before has none.
@@ -41,7 +45,7 @@ func secretValues(entries map[string]entry, before map[string][]byte, kept func(
 			continue
 		}
 		deployed++
-		if known, ok := before[cluster]; ok && kept(cluster) {
+		if known, ok := before[targetName(cluster)]; ok && kept(cluster) {
 			if values, err := storedValues(before[rootKey], known); err == nil {
 				hidden[cluster] = values
 				continue
@@ -101,7 +105,7 @@ func valuesData(hidden map[string]map[string]any, factors bool) (map[string][]by
 		return nil
 	}
 	for i, cluster := range clusters {
-		if err := write(cluster, own[i]); err != nil {
+		if err := write(targetName(cluster), own[i]); err != nil {
 			return nil, err
 		}
 	}
