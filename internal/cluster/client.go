@@ -61,10 +61,11 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	var (
 		looking  errgroup.Group
 		releases map[string]release.Observed
+		leftOut  []string
 		uid      string
 	)
 	looking.Go(status.Recovering("listing the releases", func() (err error) {
-		releases, err = c.helm.Releases(ctx)
+		releases, leftOut, err = c.helm.Releases(ctx)
 		return err
 	}))
 	looking.Go(status.Recovering("reading the UID of the cluster", func() (err error) {
@@ -79,7 +80,7 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	if c.uid != "" && uid != c.uid {
 		return release.Snapshot{}, &deploy.OtherClusterError{Cluster: c.name, Want: c.uid, Got: uid}
 	}
-	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Releases: releases}, nil
+	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Releases: releases, LeftOut: leftOut}, nil
 }
 
 // Release implements deploy.Observer.

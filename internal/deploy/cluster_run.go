@@ -94,6 +94,20 @@ type clusterSnapshot struct {
 	err      error
 }
 
+// find looks up a release. In a namespace that the snapshot leaves out, it reads only the records of
+// this release. It returns nil if there is none.
+func (s clusterSnapshot) find(ctx context.Context, engine *Engine, namespace, name string) (*release.Observed, error) {
+	if !s.snapshot.LeavesOut(namespace) {
+		return s.snapshot.Find(namespace, name), nil
+	}
+	token, err := engine.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer token.Pause()
+	return s.cluster.Release(ctx, namespace, name)
+}
+
 // clusterSnapshots collects the snapshots of all clusters of a request.
 type clusterSnapshots struct {
 	pending sync.WaitGroup

@@ -27,8 +27,12 @@ func (r *clusterRun) writeOf(d target.Deployment) *deploymentWrite {
 
 // carryOut carries the write out and returns the record of the deployment, nil when it failed.
 func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
+	observed, err := w.run.snapshot.find(ctx, w.run.engine, w.d.Namespace, w.d.Release)
+	if err != nil {
+		return w.reportUnwritten(lookingUp, err)
+	}
 	// The wait needs no slot.
-	observed, err := w.awaitRemoval(ctx, w.run.snapshot.snapshot.Find(w.d.Namespace, w.d.Release))
+	observed, err = w.awaitRemoval(ctx, observed)
 	if err != nil {
 		return w.reportUnwritten("waiting for another target to remove the release", err)
 	}
@@ -44,7 +48,7 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 	known := w.run.known().find(w.d.Namespace, w.d.Release)
 	if observed == nil && known != nil {
 		if err := confirmMissing(ctx, w.run.snapshot.cluster, *known); err != nil {
-			return w.reportUnwritten("looking up the release", err)
+			return w.reportUnwritten(lookingUp, err)
 		}
 	}
 	options := w.options(token)

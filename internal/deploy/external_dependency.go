@@ -45,6 +45,9 @@ func (o externalDependency) check(ctx context.Context, known []*bundle.Bundle) e
 			return &rollout.HeldError{Reason: fmt.Sprintf("it depends on bundle %s of another target, which is %s", o.needed.Bundle, state)}
 		}
 	}
+	if err := o.run.snapshot.snapshot.CheckComplete(); !found && err != nil {
+		return fmt.Errorf("looking for bundle %s of another target, which it depends on: %w", o.needed.Bundle, err)
+	}
 	if !found {
 		return &rollout.MissingDependencyError{Bundle: o.needed.Bundle, Suggestion: rollout.Nearest(o.needed.Bundle, known)}
 	}

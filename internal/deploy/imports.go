@@ -79,6 +79,9 @@ func (i *Imported) read(ctx context.Context, cluster, owner, target string, conn
 	if err != nil {
 		return err
 	}
+	if err := snapshot.CheckComplete(); err != nil {
+		return err // Its releases would be in no state.
+	}
 	observed := snapshot.OfTarget(owner, target)
 	renderings, err := client.StoredRenderings(ctx, observed)
 	if err != nil {

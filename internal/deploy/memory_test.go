@@ -63,6 +63,8 @@ type memoryCluster struct {
 	found map[string]func(release.Inspection) release.Finding
 	// unlisted are existing releases, by key, that lists lack.
 	unlisted map[string]bool
+	// leftOut are namespaces whose releases are too large to list.
+	leftOut []string
 	// maker is the maker of revisions that this provider did not make.
 	maker release.Maker
 	// removals are the removals that were carried out, by release.
@@ -94,7 +96,9 @@ func (m *memoryCluster) Snapshot(ctx context.Context) (release.Snapshot, error) 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: m.listed()}, nil
+	listed := m.listed()
+	maps.DeleteFunc(listed, func(_ string, observed release.Observed) bool { return slices.Contains(m.leftOut, observed.Namespace) })
+	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: listed, LeftOut: m.leftOut}, nil
 }
 
 // listed returns the releases that a list contains.

@@ -24,7 +24,8 @@ type Observation struct {
 	// Orphans are releases of the target that its state does not have, sorted by cluster,
 	// namespace and name.
 	Orphans []Orphan
-	// AllSeen reports that every cluster of the state responded, so that Orphans is complete.
+	// AllSeen reports that every cluster of the state responded with all of its releases, so that
+	// Orphans is complete.
 	AllSeen bool
 	// Lost are deployments whose release no longer exists on its cluster. Their objects can still
 	// exist, and belong to them.
@@ -47,7 +48,7 @@ func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Dri
 	}
 	looking.Wait()
 	orphaned, conclusive := orphans(records, found.observation.UIDs, found.unstored)
-	found.observation.AllSeen = conclusive
+	found.observation.AllSeen = conclusive && !found.isIncomplete
 	found.observation.Orphans = e.readOrphans(ctx, orphaned)
 	slices.SortFunc(found.observation.Failures, compareFailures)
 	return found.observation
@@ -66,12 +67,16 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, id
 		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	found.addCluster(name, snapshot.UID, identity.unstored(found.stored, snapshot))
+	found.addCluster(name, snapshot, identity.unstored(found.stored, snapshot))
 	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	var unlisted []Key
 	for _, key := range keys {
 		prior := found.prior[key]
-		observed := snapshot.Find(prior.Namespace, prior.Release)
+		observed, err := clusterSnapshot{cluster: cluster, snapshot: snapshot}.find(ctx, e, prior.Namespace, prior.Release)
+		if err != nil {
+			found.keepUnreachable(Failure{Cluster: name, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
+			continue
+		}
 		if observed == nil {
 			unlisted = append(unlisted, key)
 			continue
@@ -111,8 +116,10 @@ type observationBuilder struct {
 
 	mu sync.Mutex
 	// unstored maps clusters to releases of the target that are not stored.
-	unstored    map[string][]release.Observed
-	observation Observation
+	unstored map[string][]release.Observed
+	// isIncomplete reports that the releases of a namespace are not known.
+	isIncomplete bool
+	observation  Observation
 }
 
 func newObservationBuilder(prior map[Key]Record) *observationBuilder {
@@ -148,11 +155,12 @@ func (s *observationBuilder) addLost(key Key) {
 	s.observation.Lost[key] = known
 }
 
-func (s *observationBuilder) addCluster(cluster, uid string, unstored []release.Observed) {
+func (s *observationBuilder) addCluster(cluster string, snapshot release.Snapshot, unstored []release.Observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unstored[cluster] = unstored
-	s.observation.UIDs[cluster] = uid
+	s.observation.UIDs[cluster] = snapshot.UID
+	s.isIncomplete = s.isIncomplete || snapshot.CheckComplete() != nil
 }
 
 func (s *observationBuilder) addRelease(key Key, record Record) {

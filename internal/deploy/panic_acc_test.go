@@ -31,12 +31,12 @@ type realCluster struct {
 }
 
 func (g realCluster) Snapshot(ctx context.Context) (release.Snapshot, error) {
-	releases, err := g.Releases(ctx)
+	releases, leftOut, err := g.Releases(ctx)
 	if err != nil {
 		return release.Snapshot{}, err
 	}
 	uid, err := g.kube.UID(ctx)
-	return release.Snapshot{UID: uid, Releases: releases}, err
+	return release.Snapshot{UID: uid, Releases: releases, LeftOut: leftOut}, err
 }
 
 func (g realCluster) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {

@@ -130,6 +130,10 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 	read := c.read(ctx, cluster, snapshot, changes)
 	for _, change := range changes {
 		observed := c.deployed(snapshot, change)
+		if observed == nil && c.isLeftOut(snapshot, change) {
+			c.withoutCluster(change, snapshot.CheckComplete())
+			continue
+		}
 		if observed == nil {
 			c.withoutRelease(change)
 			continue
@@ -163,6 +167,21 @@ func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapsh
 // deployed returns the release that a change starts from, nil if there is none. For a release that
 // moves it is the one under the former name.
 func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange) *release.Observed {
+	for _, at := range c.places(change) {
+		if observed := snapshot.Find(at[0], at[1]); release.Exists(observed) {
+			return observed
+		}
+	}
+	return nil
+}
+
+// isLeftOut reports whether the release that a change starts from is not known.
+func (c *diffPreview) isLeftOut(snapshot release.Snapshot, change comparedChange) bool {
+	return slices.ContainsFunc(c.places(change), func(at [2]string) bool { return snapshot.LeavesOut(at[0]) })
+}
+
+// places returns the namespace and the name of the releases that a change can start from.
+func (c *diffPreview) places(change comparedChange) [][2]string {
 	var places [][2]string
 	if prior, had := c.prior[change.key]; had {
 		places = append(places, [2]string{prior.Namespace, prior.Release})
@@ -170,12 +189,7 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 	if change.wanted != nil {
 		places = append(places, [2]string{change.wanted.Namespace, change.wanted.Release})
 	}
-	for _, at := range places {
-		if observed := snapshot.Find(at[0], at[1]); release.Exists(observed) {
-			return observed
-		}
-	}
-	return nil
+	return places
 }
 
 // withoutRelease reports a change whose release is not on its cluster.

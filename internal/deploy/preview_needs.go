@@ -75,7 +75,7 @@ func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles [
 		snapshot, answered := snapshots[d.Cluster]
 		for _, needed := range missing[KeyOf(d)] {
 			leaves := slices.Contains(plan.Remove, Key{Cluster: d.Cluster, Bundle: needed.Bundle})
-			if answered && (leaves || len(snapshot.Of(p.Owner, needed.Bundle)) == 0) {
+			if answered && (leaves || len(snapshot.Of(p.Owner, needed.Bundle)) == 0 && snapshot.CheckComplete() == nil) {
 				err := &rollout.MissingDependencyError{Bundle: needed.Bundle, Suggestion: rollout.Nearest(needed.Bundle, bundles)}
 				failures = append(failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			}

@@ -114,6 +114,9 @@ func (o *ownershipPreview) onCluster(ctx context.Context, name string, deploymen
 func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, snapshot release.Snapshot, deployments []target.Deployment) (wanted []release.Wanted, byRelease map[string]target.Deployment, fromFleet bool) {
 	byRelease = map[string]target.Deployment{}
 	for _, d := range deployments {
+		if snapshot.LeavesOut(d.Namespace) {
+			continue // The apply reads the release by its name.
+		}
 		key := KeyOf(d)
 		prior := o.plan.prior[key]
 		observed := snapshot.Find(d.Namespace, d.Release)

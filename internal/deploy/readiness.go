@@ -15,7 +15,11 @@ func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.Stat
 	if r.snapshot.err != nil {
 		return status.WaitApplied
 	}
-	observation := status.Observation{Release: r.snapshot.snapshot.Find(d.Namespace, d.Release)}
+	observed, err := r.snapshot.find(ctx, r.engine, d.Namespace, d.Release)
+	if err != nil {
+		return status.NotReady // It was not found to be ready.
+	}
+	observation := status.Observation{Release: observed}
 	if observation.Release != nil {
 		observation.Ownership = r.known().ownership(*observation.Release)
 	}

@@ -37,10 +37,14 @@ func (e *Engine) statusOfCluster(ctx context.Context, name, owner string, wanted
 		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err})
 		return
 	}
-	found.addCluster(name, snapshot.UID, nil)
+	found.addCluster(name, snapshot, nil)
 	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	for _, d := range wanted {
-		observed := snapshot.Find(d.Namespace, d.Release)
+		observed, err := clusterSnapshot{cluster: cluster, snapshot: snapshot}.find(ctx, e, d.Namespace, d.Release)
+		if err != nil {
+			found.keepUnreachable(Failure{Cluster: name, Bundle: d.Bundle.Name, Doing: lookingUp, Err: err})
+			continue
+		}
 		observation := observationBy(ctx, cluster, owner, d, observed)
 		record := Record{Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options)}
 		record.State, record.Message = status.DetermineState(observation)

@@ -12,6 +12,8 @@ import (
 // maxRecordReads is how many records of one cluster are read by name at once.
 const maxRecordReads = 8
 
+const lookingUp = "looking up the release"
+
 // confirmMissing checks a release that is in state and that a list of the cluster lacks. It returns
 // nil if the release no longer exists. A list can be empty although releases exist, so the record
 // is read by its name. Without a revision that the target wrote, only the list counts,
@@ -47,8 +49,8 @@ func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 	for _, key := range keys {
 		asking.Go(func() error {
 			status.RecoveringTo(func(err error) {
-				found.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
-			}, "looking up the release", func() { found.confirmLost(ctx, cluster, key) })()
+				found.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
+			}, lookingUp, func() { found.confirmLost(ctx, cluster, key) })()
 			return nil
 		})
 	}
@@ -58,7 +60,7 @@ func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 // confirmLost notes a deployment as lost if its release no longer exists.
 func (s *observationBuilder) confirmLost(ctx context.Context, cluster RecordReader, key Key) {
 	if err := confirmMissing(ctx, cluster, s.prior[key].current()); err != nil {
-		s.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
+		s.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
 		return
 	}
 	s.addLost(key)

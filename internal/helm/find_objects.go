@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -11,10 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
@@ -114,12 +113,8 @@ func existing(ctx context.Context, client metadata.ResourceInterface, members []
 		return existingByName(ctx, client, wanted)
 	}
 	there := map[string]metav1.Object{}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, options)
-	})
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		object, ok := item.(metav1.Object)
-		if ok && wanted[object.GetName()] {
+	leftOut, err := eachMetadata(ctx, client, "", func(object *metav1.PartialObjectMetadata) error {
+		if wanted[object.GetName()] {
 			there[object.GetName()] = object
 		}
 		if len(there) == len(wanted) {
@@ -130,7 +125,13 @@ func existing(ctx context.Context, client metadata.ResourceInterface, members []
 	if err != nil && !errors.Is(err, errFound) {
 		return nil, err
 	}
-	return there, nil
+	if len(leftOut) == 0 {
+		return there, nil
+	}
+	maps.DeleteFunc(wanted, func(name string, _ bool) bool { return there[name] != nil })
+	others, err := existingByName(ctx, client, wanted)
+	maps.Copy(there, others)
+	return there, err
 }
 
 func namesOf(members []member) map[string]bool {

@@ -227,27 +227,18 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
 		looking.Go(status.Recovering("listing the namespace", func() error {
-			list, err := client.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-				return fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
-			}
-			if err != nil {
-				return nil
-			}
+			found, err := kind.in(ctx, client.Resource(kind.resource).Namespace(namespace))
 			mu.Lock()
 			defer mu.Unlock()
-			for _, item := range list.Items {
-				if !isNamespaceDefault(kind.kind, &item) {
-					names = append(names, kind.kind+" "+item.Name)
-				}
-			}
-			return nil
+			names = append(names, found...)
+			return err
 		}))
 	}
 	if err := looking.Wait(); err != nil {
 		return nil, err
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	if len(names) > namedObjects {
 		return append(names[:namedObjects:namedObjects], fmt.Sprintf("%d more", len(names)-namedObjects)), nil
 	}
@@ -257,6 +248,27 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 type listableKind struct {
 	kind     string
 	resource schema.GroupVersionResource
+}
+
+// in names the objects of the kind that prevent the deletion of a namespace.
+func (k listableKind) in(ctx context.Context, client metadata.ResourceInterface) ([]string, error) {
+	var names []string
+	leftOut, err := eachMetadata(ctx, client, "", func(object *metav1.PartialObjectMetadata) error {
+		if !isNamespaceDefault(k.kind, object) {
+			names = append(names, k.kind+" "+object.Name)
+		}
+		return nil
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", k.resource.Resource, err)
+	}
+	if len(leftOut) > 0 {
+		return []string{k.kind + " objects, which are too large to list"}, nil
+	}
+	return names, nil
 }
 
 func listable(lists []*metav1.APIResourceList) []listableKind {

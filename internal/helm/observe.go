@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,9 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -38,8 +37,8 @@ func newRecordIndex(connection *connection) *recordIndex {
 
 // Releases lists the newest record of every release on the cluster, by namespace/name. It
 // includes releases of all tools. It reads metadata only, page by page, because each record
-// contains a whole chart.
-func (c *Client) Releases(ctx context.Context) (map[string]release.Observed, error) {
+// contains a whole chart. leftOut are namespaces whose records are too large to list.
+func (c *Client) Releases(ctx context.Context) (found map[string]release.Observed, leftOut []string, err error) {
 	return c.records.list(ctx, metav1.NamespaceAll, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
 }
 
@@ -50,9 +49,12 @@ func (c *Client) Release(ctx context.Context, namespace, name string) (*release.
 
 // newest reads the newest record of one release. It returns nil if there is none.
 func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, err := x.list(ctx, namespace, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
+	found, leftOut, err := x.list(ctx, namespace, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
 	if err != nil {
 		return nil, err
+	}
+	if len(leftOut) > 0 {
+		return nil, historyTooLarge(namespace, name)
 	}
 	if observed, ok := found[release.Key(namespace, name)]; ok {
 		return &observed, nil
@@ -60,24 +62,22 @@ func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*rele
 	return x.confirm(ctx, namespace, name)
 }
 
-// list reads the newest record of each release that a selector matches, by namespace/name.
-func (x *recordIndex) list(ctx context.Context, namespace string, selector labels.Set) (map[string]release.Observed, error) {
+// historyTooLarge returns the error for a release with more records than are read.
+func historyTooLarge(namespace, name string) error {
+	return fmt.Errorf("the metadata of the Secrets with the labels of release %s in namespace %s takes more than %d MiB; delete those that are not its records",
+		name, namespace, maxNamespace>>20)
+}
+
+// list reads the newest record of each release that a selector matches, by namespace/name. leftOut
+// are namespaces whose records are too large to list.
+func (x *recordIndex) list(ctx context.Context, namespace string, selector labels.Set) (newest map[string]release.Observed, leftOut []string, err error) {
 	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return secrets.List(ctx, options)
-	})
-	// Pages are read one after the other, so that clusters with many releases take little memory.
-	pages.PageBufferSize = 0
-	newest := map[string]release.Observed{}
+	newest = map[string]release.Observed{}
 	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
-	err = pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: current}, func(item runtime.Object) error {
-		record, ok := item.(metav1.Object)
-		if !ok {
-			return fmt.Errorf("unexpected item %T in a list of secrets", item)
-		}
+	leftOut, err = eachMetadata(ctx, secrets, current, func(record *metav1.PartialObjectMetadata) error {
 		observed := observe(record)
 		key := shared(release.Key(observed.Namespace, observed.Release))
 		if previous, ok := newest[key]; !ok || previous.Revision < observed.Revision {
@@ -86,14 +86,15 @@ func (x *recordIndex) list(ctx context.Context, namespace string, selector label
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the release records: %w", err)
+		return nil, nil, fmt.Errorf("listing the release records: %w", err)
 	}
+	maps.DeleteFunc(newest, func(_ string, observed release.Observed) bool { return slices.Contains(leftOut, observed.Namespace) })
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for key, observed := range newest {
 		x.seen[key] = observed.Revision
 	}
-	return newest, nil
+	return newest, leftOut, nil
 }
 
 // confirm gets by name the record of a release that was seen before and is missing in a list
@@ -191,20 +192,27 @@ func (x *recordIndex) remove(ctx context.Context, observed release.Observed) err
 		return err
 	}
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: observed.Release}).String()
-	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	var history []metav1.PartialObjectMetadata
+	leftOut, err := eachMetadata(ctx, secrets, selector, func(record *metav1.PartialObjectMetadata) error {
+		history = append(history, *record)
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
 	}
-	if len(history.Items) == 0 {
+	if len(leftOut) > 0 {
+		return historyTooLarge(observed.Namespace, observed.Release)
+	}
+	if len(history) == 0 {
 		return nil
 	}
-	if err := unchanged(observed, newestOf(history.Items)); err != nil {
+	if err := unchanged(observed, newestOf(history)); err != nil {
 		return err
 	}
-	slices.SortFunc(history.Items, func(a, b metav1.PartialObjectMetadata) int {
+	slices.SortFunc(history, func(a, b metav1.PartialObjectMetadata) int {
 		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)
 	})
-	for _, record := range history.Items {
+	for _, record := range history {
 		if err := secrets.Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing the record %s: %w", record.Name, err)
 		}

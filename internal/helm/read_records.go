@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/paging"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -40,6 +41,10 @@ const (
 	listedFrom = 4
 	// recordsAtOnce is how many records are in memory at the same time. Each contains a chart.
 	recordsAtOnce = 20
+	// maxListedNamespace and maxListed are the maximum size of the records that one list reads, in
+	// one namespace and together, in bytes. Other records are read one by one.
+	maxListedNamespace = 256 << 20
+	maxListed          = 1 << 30
 	// readsAtOnce is how many requests for single records run in parallel.
 	readsAtOnce = 8
 )
@@ -133,23 +138,30 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	}
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, labelInstance: instance}).String() +
 		"," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
-	options := metav1.ListOptions{LabelSelector: selector, Limit: recordsAtOnce}
-	for len(left) > 0 {
-		page, err := client.CoreV1().Secrets(namespace).List(ctx, options)
-		if err != nil {
-			return
-		}
-		for _, secret := range page.Items {
-			key := secret.Namespace + "/" + secret.Name
-			if of, is := left[key]; is {
-				into[key] = recordContentOf(&secret, of)
-				delete(left, key)
+	list := paging.List[corev1.Secret]{
+		Limit: recordsAtOnce, Namespace: maxListedNamespace, Total: maxListed,
+		Measure: func(secret corev1.Secret) paging.Object {
+			return paging.Object{Namespace: secret.Namespace, Size: len(secret.Data[wellknown.RecordKey])}
+		},
+		Page: func(ctx context.Context, request paging.Request) ([]corev1.Secret, string, error) {
+			page, err := client.CoreV1().Secrets(namespace).List(ctx, pageOptions(request, selector))
+			if err != nil {
+				return nil, "", err
 			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return
-		}
+			return page.Items, page.Continue, nil
+		},
 	}
+	_, _ = list.Each(ctx, func(secret corev1.Secret) error {
+		key := secret.Namespace + "/" + secret.Name
+		if of, is := left[key]; is {
+			into[key] = recordContentOf(&secret, of)
+			delete(left, key)
+		}
+		if len(left) == 0 {
+			return errFound
+		}
+		return nil
+	})
 }
 
 func readRecord(ctx context.Context, client kubernetes.Interface, of release.Inspection) recordContent {

@@ -34,6 +34,9 @@ func (e *TooLargeError) Error() string {
 		e.Path, e.What, e.Limit>>20, e.Limit*expansion>>20)
 }
 
+// TooLarge reports that a smaller page of the list can succeed.
+func (e *TooLargeError) TooLarge() bool { return true }
+
 // Limits of one response, in bytes after decompression. By default etcd accepts objects of 1.5 MiB,
 // and an API server accepts requests of 3 MiB.
 const (

@@ -3,7 +3,9 @@ package release
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -101,9 +103,31 @@ type Snapshot struct {
 	Confirmed bool
 	// Releases maps Key to the newest record of each release.
 	Releases map[string]Observed
+	// LeftOut are namespaces whose records are too large to list. Releases has none of them.
+	LeftOut []string
 }
 
-// Find looks up a release. It returns nil if the cluster has none of that name.
+// LeavesOut reports whether the releases of a namespace are not known.
+func (s Snapshot) LeavesOut(namespace string) bool { return slices.Contains(s.LeftOut, namespace) }
+
+// CheckComplete returns an *IncompleteError if the releases of a namespace are not known.
+func (s Snapshot) CheckComplete() error {
+	if len(s.LeftOut) == 0 {
+		return nil
+	}
+	return &IncompleteError{Namespaces: s.LeftOut}
+}
+
+// IncompleteError reports namespaces whose releases are not known.
+type IncompleteError struct{ Namespaces []string }
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("the Secrets with the labels of release records are too large to list in these namespaces: %s; "+
+		"delete those that are not release records", strings.Join(e.Namespaces, ", "))
+}
+
+// Find looks up a release. It returns nil if the cluster has none of that name, or leaves out its
+// namespace.
 func (s Snapshot) Find(namespace, name string) *Observed {
 	observed, ok := s.Releases[Key(namespace, name)]
 	if !ok {
