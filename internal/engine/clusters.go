@@ -1,18 +1,15 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	kubelabels "k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -70,11 +67,12 @@ const (
 	maxClusters = 20_000
 	// maxGroups keeps the work of finding the groups of all clusters to some seconds.
 	maxGroups = 1_000
-	// maxBundles and maxDeployments are for one target, and maxDeploymentsSize is for all pages of
-	// its BundleDeployments, in bytes. One takes some 10 kB.
+	// maxBundles and maxDeployments are for one target, and maxDeploymentsSize is for all of its
+	// BundleDeployments, in bytes. One takes some 10 kB. maxClusterSize is for those of one cluster.
 	maxBundles         = 20_000
 	maxDeployments     = 500_000
 	maxDeploymentsSize = 1 << 30
+	maxClusterSize     = 64 << 20
 	// maxInventory is for all pages of one list, in bytes. A Cluster takes some 5 kB.
 	maxInventory = 256 << 20
 	// maxState is for a text that is shown.
@@ -106,12 +104,11 @@ func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
 		return Inventory{}, err
 	}
 	var found Inventory
-	groups := objectList{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory}
-	if _, err := readPages(ctx, c.requests, groups, found.addGroup); err != nil {
+	groups := objectList[groupObject]{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory}
+	if _, _, err := groups.read(ctx, c.requests, found.addGroup); err != nil {
 		return Inventory{}, e.inventoryError("listing the cluster groups of", err)
 	}
-	clusters := objectList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory}
-	_, err = readPages(ctx, c.requests, clusters, func(object clusterObject) {
+	_, _, err = clusterList(e.settings.Namespace).read(ctx, c.requests, func(object clusterObject) {
 		found.Clusters = append(found.Clusters, object.cluster(e.settings.Namespace))
 	})
 	if err != nil {
@@ -190,9 +187,27 @@ type clusterObject struct {
 			State string `json:"state"`
 		} `json:"display"`
 		Agent struct {
-			LastSeen time.Time `json:"lastSeen"`
+			LastSeen agentTime `json:"lastSeen"`
 		} `json:"agent"`
 	} `json:"status"`
+}
+
+// agentTime is a time that an agent has written. A custom resource definition allows texts that are
+// no time for Go, such as one with small letters. Such a text counts as no time, so that it costs only
+// its own cluster.
+type agentTime struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *agentTime) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &t.Time) != nil {
+		t.Time = time.Time{}
+	}
+	return nil
+}
+
+// clusterList is the list of the clusters in a namespace.
+func clusterList(namespace string) objectList[clusterObject] {
+	return objectList[clusterObject]{kind: "Cluster", resource: "clusters", namespace: namespace, limit: maxClusters, bytes: maxInventory}
 }
 
 func (o clusterObject) cluster(namespace string) Cluster {
@@ -203,7 +218,7 @@ func (o clusterObject) cluster(namespace string) Cluster {
 			TemplateValues: o.Spec.TemplateValues, Paused: o.Spec.Paused,
 		},
 		DeploymentNamespace: o.Status.Namespace,
-		LastSeen:            o.Status.Agent.LastSeen,
+		LastSeen:            o.Status.Agent.LastSeen.Time,
 		State:               o.state(),
 	}
 }
@@ -230,60 +245,4 @@ type groupObject struct {
 	Spec struct {
 		Selector *fleetyaml.Selector `json:"selector"`
 	} `json:"spec"`
-}
-
-// objectList is a list of objects and its limits.
-type objectList struct {
-	kind, resource string
-	// namespace is "" for objects of all namespaces.
-	namespace        string
-	selector, accept string
-	limit, bytes     int
-	page             int // how many objects a page has, 0 for pageSize
-}
-
-func (l objectList) request(requests rest.Interface, next string) *rest.Request {
-	request := requests.Get().AbsPath(objectPath(l.namespace, l.resource)).Param("limit", strconv.Itoa(cmp.Or(l.page, pageSize)))
-	for name, value := range map[string]string{"labelSelector": l.selector, "continue": next} {
-		if value != "" {
-			request = request.Param(name, value)
-		}
-	}
-	if l.accept != "" {
-		request = request.SetHeader("Accept", l.accept)
-	}
-	return request
-}
-
-// readPages calls see for each object of a list, a page at a time, and returns the version of the
-// list. An empty page counts as one object, so that a list of empty pages ends at the limit.
-func readPages[T any](ctx context.Context, requests rest.Interface, of objectList, see func(T)) (version string, err error) {
-	objects, size, next := 0, 0, ""
-	for page := 0; page == 0 || next != ""; page++ {
-		body, err := bodyOf(of.request(requests, next).Do(ctx))
-		if err != nil {
-			return "", err
-		}
-		var read struct {
-			Metadata struct {
-				ResourceVersion string `json:"resourceVersion"`
-				Continue        string `json:"continue"`
-			} `json:"metadata"`
-			Items []T `json:"items"`
-		}
-		if err := json.Unmarshal(body, &read); err != nil {
-			return "", fmt.Errorf("reading a list of %s objects: %w", of.kind, err)
-		}
-		if size += len(body); size > of.bytes {
-			return "", &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d MiB", of.bytes>>20)}
-		}
-		if objects += max(1, len(read.Items)); objects > of.limit {
-			return "", &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d objects", of.limit)}
-		}
-		for _, object := range read.Items {
-			see(object)
-		}
-		version, next = read.Metadata.ResourceVersion, read.Metadata.Continue
-	}
-	return version, nil
 }

@@ -40,8 +40,9 @@ func TestInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var paged []string
-	list := objectList{kind: "Cluster", resource: "clusters", namespace: testenv.FleetNamespace, limit: 10, bytes: 1 << 20, page: 1}
-	if _, err := readPages(t.Context(), client.requests, list, func(o clusterObject) { paged = append(paged, o.Metadata.Name) }); err != nil {
+	list := clusterList(testenv.FleetNamespace)
+	list.page = 1
+	if _, _, err := list.read(t.Context(), client.requests, func(o clusterObject) { paged = append(paged, o.Metadata.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"c1", "c2", "c3"}, paged); diff != "" {

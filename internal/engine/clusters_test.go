@@ -119,6 +119,7 @@ func TestClusterState(t *testing.T) {
 	const seen = `"agent":{"lastSeen":"2026-01-02T03:04:05Z"}`
 	tests := map[string]struct{ status, want string }{
 		"never seen":               {status: `{"agent":{"lastSeen":null}}`, want: "WaitCheckIn"},
+		"seen at no time of Go":    {status: `{"agent":{"lastSeen":"2026-01-02t03:04:05z"}}`, want: "WaitCheckIn"},
 		"without a status":         {status: `{}`, want: "WaitCheckIn"},
 		"nothing to show":          {status: `{` + seen + `}`, want: "Ready"},
 		"the worst of its bundles": {status: `{"display":{"state":"Modified"},` + seen + `}`, want: "Modified"},
@@ -163,17 +164,16 @@ func TestAttackInventory(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				requests.Add(1)
 				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprintf(w, `{"metadata":{"continue":"more"},"items":[%s]}`, test.items)
+				fmt.Fprintf(w, `{"metadata":{"continue":"after %d"},"items":[%s]}`, requests.Add(1), test.items)
 			}))
 			t.Cleanup(server.Close)
 			client, err := newClient(connectionTo{&rest.Config{Host: server.URL}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := objectList{kind: "Cluster", resource: "clusters", namespace: "n", limit: 10, bytes: 3 << 20, page: 2}
-			_, err = readPages(t.Context(), client.requests, list, func(clusterObject) {})
+			list := objectList[clusterObject]{kind: "Cluster", resource: "clusters", namespace: "n", limit: 10, bytes: 3 << 20, page: 2}
+			_, _, err = list.read(t.Context(), client.requests, func(clusterObject) {})
 			large, ok := errors.AsType[*InventoryTooLargeError](err)
 			if !ok || large.Limit != test.want || large.Namespace != "n" || large.Kind != "Cluster" {
 				t.Errorf("got error %v, want that the limit is %s", err, test.want)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +43,51 @@ type bundleDeployment struct {
 			NotReady    int `json:"notReady"`
 		} `json:"resourceCounts"`
 	} `json:"status"`
+
+	// unreadable is the reason why only Metadata is known, nil if all is known.
+	unreadable error
+}
+
+var errClusterTooLarge = fmt.Errorf("the BundleDeployments of this target in its namespace take more than %d MiB", maxClusterSize>>20)
+
+// decodeDeployment reads a BundleDeployment. If its status cannot be read, it is unreadable.
+func decodeDeployment(object json.RawMessage) (bundleDeployment, error) {
+	var bd bundleDeployment
+	if err := json.Unmarshal(object, &bd); err != nil {
+		return partialDeployment(object, err)
+	}
+	bd.trim()
+	return bd, nil
+}
+
+// partialDeployment reads the metadata of a BundleDeployment. cause is the reason why the rest cannot
+// be read.
+func partialDeployment(object json.RawMessage, cause error) (bundleDeployment, error) {
+	var of onlyAbout
+	err := json.Unmarshal(object, &of)
+	return bundleDeployment{Metadata: of.Metadata, unreadable: diff.WithText(cause, short(cause.Error()))}, err
+}
+
+// UnreadableStatusError reports a BundleDeployment whose status cannot be read.
+type UnreadableStatusError struct {
+	// Namespace and Name are those of the BundleDeployment.
+	Namespace, Name string
+	Err             error
+}
+
+func (e *UnreadableStatusError) Error() string {
+	return fmt.Sprintf("the status of BundleDeployment %s/%s, which the agent of the cluster writes, cannot be read: %v", e.Namespace, e.Name, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnreadableStatusError) Unwrap() error { return e.Err }
+
+// checkReadable returns an *UnreadableStatusError if the status cannot be read.
+func (d *bundleDeployment) checkReadable() error {
+	if d == nil || d.unreadable == nil {
+		return nil
+	}
+	return &UnreadableStatusError{Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Err: d.unreadable}
 }
 
 // metadata is the part of an object's metadata that is read.
@@ -180,6 +227,9 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
+	if err := bd.checkReadable(); err != nil {
+		return status.ErrApplied, t.shown(err.Error())
+	}
 	isMissing := bd == nil || bd.Metadata.DeletionTimestamp != ""
 	switch {
 	case s.agent.offline && (isMissing || bd.Metadata.Labels[labelDigest] != s.digest):

@@ -72,12 +72,17 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			addMissing(found, key, prior)
 			continue
 		}
-		s := sighting{deployment: seen.deployments[deploymentID{of.Name, key.Cluster}], digest: of.Labels[labelDigest], agent: seen.clusters[key.Cluster].agent}
-		if s.deployment == nil || s.deployment.Metadata.Labels[labelDigest] != s.digest {
+		s := seen.sightingOf(of, key.Cluster)
+		if !s.isNew() {
 			if _, isRead := messages[of.Name]; !isRead {
 				messages[of.Name] = e.bundleProgress(ctx, c, of.Name).message
 			}
 			s.bundleMessage = messages[of.Name]
+		}
+		if err := s.deployment.checkReadable(); err != nil {
+			found.Records[key] = prior
+			found.Failures = append(found.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the deployment", Err: diff.WithText(err, e.texts.shown(err.Error()))})
+			continue
 		}
 		record, finding := e.observed(prior, s, drift)
 		record.Known.Engine = true
@@ -97,6 +102,16 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			found.Findings[key] = *finding
 		}
 	}
+}
+
+// sightingOf returns what is known of the deployment of a Bundle on a cluster.
+func (v view) sightingOf(bundle metadata, cluster string) sighting {
+	return sighting{deployment: v.deployments[deploymentID{bundle.Name, cluster}], digest: bundle.Labels[labelDigest], agent: v.clusters[cluster].agent}
+}
+
+// isNew reports whether the BundleDeployment was computed from the present Bundle.
+func (s sighting) isNew() bool {
+	return s.deployment != nil && s.deployment.Metadata.Labels[labelDigest] == s.digest
 }
 
 // addMissing records a deployment that no Bundle has. A deployment that was delivered directly

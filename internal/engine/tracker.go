@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"sync"
 	"time"
@@ -75,11 +74,10 @@ func (t *tracker) see(event watchEvent) error {
 	if event.Type == "BOOKMARK" {
 		return nil
 	}
-	var bd bundleDeployment
-	if err := json.Unmarshal(event.Object, &bd); err != nil {
-		return err //nolint:wrapcheck // The caller names what was watched.
+	bd, err := decodeDeployment(event.Object)
+	if err != nil {
+		return err
 	}
-	bd.trim()
 	id, ok := t.engine.idOf(&bd, t.clusters)
 	if !ok {
 		return nil

@@ -82,25 +82,43 @@ func (e *Engine) idOf(bd *bundleDeployment, clusters map[string]managedCluster) 
 	return deploymentID{bundle: labels[labelBundleName], cluster: labels[labelCluster]}, isHere
 }
 
+// onlyAbout is an object without specification and status.
+type onlyAbout struct {
+	Metadata metadata `json:"metadata"`
+}
+
 // bundles lists Bundles without specification and status.
 func (c *client) bundles(ctx context.Context, namespace, selector string, see func(metadata)) error {
-	type partial struct {
-		Metadata metadata `json:"metadata"`
-	}
-	of := objectList{
+	of := objectList[onlyAbout]{
 		kind: "Bundle", resource: bundleResource, namespace: namespace, selector: selector, accept: onlyMetadata, limit: maxBundles, bytes: maxInventory,
 	}
-	_, err := readPages(ctx, c.requests, of, func(of partial) { see(of.Metadata) })
+	_, _, err := of.read(ctx, c.requests, func(of onlyAbout) { see(of.Metadata) })
 	return err
 }
 
-// deployments lists BundleDeployments of all namespaces, and returns the version of the list.
+// deployments lists BundleDeployments of all namespaces, and returns the version of the list. Agents
+// write their statuses. A status that cannot be read, or the statuses of a cluster that take too
+// much, cost only their own cluster: its BundleDeployments are unreadable.
 func (c *client) deployments(ctx context.Context, selector string, see func(*bundleDeployment)) (version string, err error) {
-	of := objectList{kind: "BundleDeployment", resource: deploymentResource, selector: selector, limit: maxDeployments, bytes: maxDeploymentsSize}
-	return readPages(ctx, c.requests, of, func(bd bundleDeployment) {
+	of := objectList[bundleDeployment]{
+		kind: "BundleDeployment", resource: deploymentResource, selector: selector, limit: maxDeployments, bytes: maxDeploymentsSize,
+		namespaceBytes: maxClusterSize, namespaceOf: func(bd bundleDeployment) string { return bd.Metadata.Namespace }, partial: partialDeployment,
+	}
+	version, leftOut, err := of.read(ctx, c.requests, func(bd bundleDeployment) {
 		bd.trim()
 		see(&bd)
 	})
+	for _, namespace := range leftOut {
+		of := objectList[onlyAbout]{
+			kind: of.kind, resource: of.resource, namespace: namespace, selector: selector, accept: onlyMetadata, limit: maxDeployments, bytes: maxInventory,
+		}
+		if _, _, err := of.read(ctx, c.requests, func(of onlyAbout) {
+			see(&bundleDeployment{Metadata: of.Metadata, unreadable: errClusterTooLarge})
+		}); err != nil {
+			return "", err
+		}
+	}
+	return version, err
 }
 
 func (e *Engine) listBundles(ctx context.Context, c *client, owner string, instances map[string]bool) (map[string]metadata, error) {
@@ -114,9 +132,8 @@ func (e *Engine) listBundles(ctx context.Context, c *client, owner string, insta
 
 func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {
 	found, now := map[string]managedCluster{}, time.Now()
-	clusters := objectList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory}
-	_, err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
-		seen := of.Status.Agent.LastSeen
+	_, _, err := clusterList(e.settings.Namespace).read(ctx, c.requests, func(of clusterObject) {
+		seen := of.Status.Agent.LastSeen.Time
 		found[of.Metadata.Name] = managedCluster{
 			agent: agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter}, uid: of.Metadata.UID, namespace: of.Status.Namespace,
 		}
