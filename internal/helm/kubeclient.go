@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,8 @@ type kubeClient struct {
 	hooks hookObjects
 	// exchanged are objects that were replaced by others of the same names.
 	exchanged kube.ResourceList
+	// undeleted are the errors about objects that could not be deleted.
+	undeleted []error
 	// ignore are conditions that do not count for the readiness of objects.
 	ignore []map[string]string
 	// rest is called when only waiting is left to do. resume is called when there is more work
@@ -208,6 +211,10 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 			defer mu.Unlock()
 			if exchanged {
 				k.exchanged, err = append(k.exchanged, object), nil
+			}
+			if err != nil {
+				err = fmt.Errorf("deleting %s: %w", idOf(object), err)
+				k.undeleted = append(k.undeleted, err)
 			}
 			if gone || exchanged { // Do not wait for an object that replaced this one.
 				k.gone[object] = true

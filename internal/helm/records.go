@@ -251,10 +251,16 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 		}
 	}
 	d.history, d.isRead = nil, false
-	err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		err = nil // It was deleted with its namespace, if the namespace was one of the objects.
-	}
+	_, err := retry.Do(d.ctx, retry.Record().Within(recordTimeout), func() (struct{}, error) {
+		err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			err = nil // It was deleted with its namespace, or the answer to an earlier try was lost.
+		case isRejected(err) && !apierrors.IsTooManyRequests(err):
+			err = retry.Permanent(err)
+		}
+		return struct{}{}, err
+	})
 	if err == nil {
 		d.deleted = append(d.deleted, key)
 	}

@@ -3,6 +3,7 @@ package helm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -103,6 +104,9 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	}
 	if err != nil && op.client.waitErr != nil {
 		return release.Removed{}, op.client.waitErr
+	}
+	if err != nil && len(op.client.undeleted) > 0 { // Helm's error names only the release.
+		err = errors.Join(op.client.undeleted...)
 	}
 	if err != nil {
 		return release.Removed{}, op.client.requests.withCause(err)
