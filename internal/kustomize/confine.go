@@ -15,7 +15,7 @@ import (
 // only existing files and folders, and not too many of them. If a name did not exist, kustomize
 // would download it, or clone it with the git command of the machine.
 func confine(memory filesys.FileSystem, root string) error {
-	_, err := (&confinement{memory: memory, folders: map[string]reach{}, files: map[string]int64{}}).folder(root)
+	_, err := (&confinement{memory: memory, folders: map[string]reach{}, files: map[string]int64{}, listing: map[string]bool{}}).folder(root)
 	return err
 }
 
@@ -24,6 +24,8 @@ type confinement struct {
 	memory  filesys.FileSystem
 	folders map[string]reach
 	files   map[string]int64
+	// listing are the folders of plugins that are being read.
+	listing map[string]bool
 }
 
 // folder returns how much kustomize reads for a kustomization. A reference to itself counts as
@@ -42,30 +44,36 @@ func (c *confinement) folder(dir string) (reach, error) {
 		return reach{}, err
 	}
 	for _, name := range named(content) {
-		at := path.Join(dir, name)
-		isFolder := c.memory.IsDir(at)
-		if path.IsAbs(name) || !c.memory.Exists(at) || (isFolder && remote.MatchString(name)) {
-			return reach{}, &OutsideError{File: strings.TrimPrefix(file, "/"), Name: name}
-		}
-		var more reach
-		if isFolder {
-			more, err = c.folder(at)
-		} else {
-			more.bytes, err = c.file(at)
-		}
-		if err == nil {
-			all, err = all.plus(more)
-		}
-		if err != nil {
+		if all, err = all.plusResult(c.reference(file, dir, name)); err != nil {
 			return reach{}, err
 		}
+	}
+	if all, err = all.plusResult(c.plugins(file, dir, content)); err != nil {
+		return reach{}, err
 	}
 	c.folders[dir] = all
 	return all, nil
 }
 
+// reference returns how much kustomize reads for a file or folder that a kustomization references.
+func (c *confinement) reference(file, dir, name string) (reach, error) {
+	at := path.Join(dir, name)
+	isFolder := c.memory.IsDir(at)
+	if path.IsAbs(name) || !c.memory.Exists(at) || address.MatchString(name) || repository.MatchString(name) || (isFolder && remote.MatchString(name)) {
+		return reach{}, &OutsideError{File: strings.TrimPrefix(file, "/"), Name: name}
+	}
+	if isFolder {
+		return c.folder(at)
+	}
+	size, err := c.file(at)
+	return reach{bytes: size}, err
+}
+
 // own returns what a kustomization itself contains: objects can be written inline.
 func (c *confinement) own(file string, content types.Kustomization) (reach, error) {
+	if len(content.HelmCharts) > 0 || len(content.HelmChartInflationGenerator) > 0 || content.HelmGlobals != nil {
+		return reach{}, fmt.Errorf("%s has Helm charts, which are not permitted in a kustomization; use helm.chart of the fleet.yaml", strings.TrimPrefix(file, "/"))
+	}
 	size, err := c.file(file)
 	if err != nil {
 		return reach{}, err
@@ -92,20 +100,22 @@ func (c *confinement) file(at string) (int64, error) {
 	return c.files[at], nil
 }
 
-// remote matches names that kustomize might treat as the address of a repository, although a folder
-// has that name.
-var remote = regexp.MustCompile(`://|::|@|\?|\.git\b|^(\./)*(gh:|git|[^/]*\.(com|org|io)[:/])`)
+var (
+	// address matches names that kustomize downloads, although a file has that name
+	// (internal/loader/fileloader.go), and all others that name a protocol.
+	address = regexp.MustCompile(`(?i)^(https?:|[a-z][a-z0-9+.-]*:/)`)
+	// repository matches names that kustomize clones if a file has that name and contains no objects
+	// (internal/git/repospec.go).
+	repository = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9-]*@[^/:]*[/:]|github\.com[/:])`)
+	// remote matches names that kustomize might treat as the address of a repository, although a
+	// folder has that name.
+	remote = regexp.MustCompile(`://|::|@|\?|\.git\b|^(\./)*(gh:|git|[^/]*\.(com|org|io)[:/])`)
+)
 
-// named returns all paths that a kustomization references.
+// named returns all paths that a kustomization references, except those of plugins.
 func named(content types.Kustomization) []string {
 	names := slices.Concat(content.Resources, content.Components, content.Crds, content.Configurations)
-	names = append(names, content.Bases...) //nolint:staticcheck // old kustomizations have them
-	// These may be objects written inline.
-	for _, name := range slices.Concat(content.Generators, content.Transformers, content.Validators) {
-		if !strings.Contains(name, "\n") {
-			names = append(names, name)
-		}
-	}
+	names = append(names, content.Bases...)               //nolint:staticcheck // old kustomizations have them
 	for _, patch := range content.PatchesStrategicMerge { //nolint:staticcheck // old kustomizations have them
 		if !strings.Contains(string(patch), "\n") {
 			names = append(names, string(patch))

@@ -108,6 +108,7 @@ func TestBuildErrors(t *testing.T) {
 		{"unknown field", "-- kustomization.yaml --\nresourcess: []\n"},
 		{"not YAML", "-- kustomization.yaml --\nresources: [\n"},
 		{"cycle", "-- kustomization.yaml --\nresources: [a]\n-- a/kustomization.yaml --\nresources: [../a]\n"},
+		{"cycle of plugins", "-- kustomization.yaml --\ntransformers: [a]\n-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../a]\n"},
 		{"plugin", "-- kustomization.yaml --\ngenerators: [g.yaml]\n-- g.yaml --\napiVersion: x/v1\nkind: Evil\nmetadata:\n  name: e\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: /bin/true}\n"},
 		{"chart", "-- kustomization.yaml --\nhelmCharts: [{name: a, repo: 'https://example.com'}]\n"},
 	}

@@ -44,6 +44,14 @@ func (r reach) plus(other reach) (reach, error) {
 	return r, nil
 }
 
+// plusResult is plus for what a call returns.
+func (r reach) plusResult(other reach, err error) (reach, error) {
+	if err != nil {
+		return r, err
+	}
+	return r.plus(other)
+}
+
 // weight returns the size of content with each YAML alias expanded, because kustomize expands
 // aliases.
 func weight(content []byte) int64 {
