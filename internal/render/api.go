@@ -69,7 +69,7 @@ func (c *Charts) Template(ctx context.Context, d target.Deployment, kubeVersion 
 
 // Describe reads the name and version of a deployment's chart.
 func (c *Charts) Describe(d target.Deployment) (name, version string, err error) {
-	loaded, _, err := c.loader.Load(d)
+	loaded, _, err := c.loader.Load(d, nil)
 	if err != nil {
 		return "", "", err
 	}

@@ -61,7 +61,7 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 }
 
 func (c *Charts) chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
-	loaded, style, err := c.loader.Load(d)
+	loaded, style, err := c.loader.Load(d, nil)
 	if err != nil {
 		return Chart{}, err
 	}
@@ -69,7 +69,12 @@ func (c *Charts) chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, err
 	}
-	if size := files.size(); size > manifest.MaxSize {
+	if len(files.Chart) > 0 {
+		if loaded, err = chartOf(d, files.Chart); err != nil {
+			return Chart{}, d.MaskError(err)
+		}
+	}
+	if size := files.parsed(); size > manifest.MaxSize {
 		return Chart{}, &TooManyObjectsError{Bundle: d.Bundle.Name, Size: size}
 	}
 	recorded, outputs, err := recordedChart(loaded, style, d, files, mapper)
@@ -259,8 +264,17 @@ func withScopes(documents []diff.Document, mapper meta.RESTMapper) []diff.Docume
 	return documents
 }
 
-// size returns how many bytes are parsed as YAML.
+// size returns how many bytes a memo keeps.
 func (f Files) size() int {
+	size := f.parsed()
+	for _, file := range f.Chart {
+		size += len(file.Data)
+	}
+	return size
+}
+
+// parsed returns how many bytes are parsed as YAML.
+func (f Files) parsed() int {
 	size := len(f.Objects)
 	for _, output := range f.Outputs {
 		size += len(output)

@@ -39,6 +39,9 @@ type chartKey struct {
 	overlays string
 }
 
+// Overlay applies the overlays of these names to the files of a bundle.
+type Overlay func(files []bundle.File, names []string) ([]bundle.File, error)
+
 // Style is how Fleet treats the files of a bundle (internal/bundlereader/style.go): as a Helm
 // chart, a kustomization, both, or plain manifests if the bundle is neither.
 type Style struct {
@@ -65,19 +68,21 @@ func styleOf(d target.Deployment) (Style, error) {
 }
 
 // Load returns the chart of a deployment, a copy that the caller may change.
-func (l *Loader) Load(d target.Deployment) (*helmchart.Chart, Style, error) {
-	loaded, style, err := l.load(d)
+// lay applies overlays. It is nil where patches must not run: then the chart of manifests with
+// overlays has no manifests.
+func (l *Loader) Load(d target.Deployment, lay Overlay) (*helmchart.Chart, Style, error) {
+	loaded, style, err := l.load(d, lay)
 	return loaded, style, d.MaskError(err)
 }
 
-func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
+func (l *Loader) load(d target.Deployment, lay Overlay) (*helmchart.Chart, Style, error) {
 	made, err := styleOf(d)
 	if err != nil {
 		return nil, made, err
 	}
 	content := d.Bundle.ContentOf(d.Options.Helm)
 	if d.WriteOnly != nil && len(d.WriteOnly.Files) > 0 { // The key does not include write-only files.
-		read, err := read(d, made, content)
+		read, err := read(d, made, content, lay)
 		return read, made, err
 	}
 	key := chartKey{content: content, style: made, overlays: strings.Join(overlays(d), "\n")}
@@ -86,7 +91,7 @@ func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
 			return CopyChart(read), made, nil
 		}
 	}
-	read, err := read(d, made, content)
+	read, err := read(d, made, content, lay)
 	if err != nil {
 		return nil, made, err
 	}
@@ -112,11 +117,15 @@ func refuseEncrypted(c *helmchart.Chart) error {
 }
 
 // read makes the chart of a deployment. The version of the chart is made from content.
-func read(d target.Deployment, made Style, content string) (*helmchart.Chart, error) {
-	files, err := makeChartFiles(d, made, content)
+func read(d target.Deployment, made Style, content string, lay Overlay) (*helmchart.Chart, error) {
+	files, err := makeChartFiles(d, made, content, lay)
 	if err != nil {
 		return nil, err
 	}
+	return chartOf(d, files)
+}
+
+func chartOf(d target.Deployment, files []*loader.BufferedFile) (*helmchart.Chart, error) {
 	if err := chart.CheckPacked(files); err != nil {
 		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
@@ -159,17 +168,17 @@ func CopyChart(original *helmchart.Chart) *helmchart.Chart {
 	return &copied
 }
 
-func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.BufferedFile, error) {
+func makeChartFiles(d target.Deployment, s Style, content string, lay Overlay) ([]*loader.BufferedFile, error) {
 	if err := checkWriteOnlyStyle(d, s); err != nil {
 		return nil, err
 	}
 	switch {
 	case s.Helm:
 		return chartAt(d.Bundle, s.ChartDir)
-	case s.Kustomize:
+	case s.Kustomize, lay == nil && len(overlays(d)) > 0:
 		return generatedChart(d.Bundle, content)
 	}
-	files, err := overlay(d.Bundle.PlainFiles(), overlays(d))
+	files, err := laid(d, lay)
 	if err != nil {
 		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}
@@ -179,6 +188,15 @@ func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.Buf
 	}
 	added, err := writeOnlyFiles(d, files)
 	return append(made, added...), err
+}
+
+// laid returns the manifests of a deployment with its overlays.
+func laid(d target.Deployment, lay Overlay) ([]bundle.File, error) {
+	files := d.Bundle.PlainFiles()
+	if names := overlays(d); len(names) > 0 {
+		return lay(files, names)
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(file bundle.File) bool { return strings.HasPrefix(file.Name, OverlaysDir) }), nil
 }
 
 func overlays(d target.Deployment) []string {

@@ -45,7 +45,7 @@ func (c *Charts) Definitions(d target.Deployment, rendering release.Rendering) (
 	if len(rendering.CRDs) == 0 {
 		return nil, nil
 	}
-	loaded, _, err := c.loader.Load(d)
+	loaded, _, err := c.loader.Load(d, nil)
 	if err != nil {
 		return nil, err
 	}

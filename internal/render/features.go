@@ -59,7 +59,7 @@ func (c *Charts) featuresOf(d target.Deployment) (chartFeatures, error) {
 			return found, nil
 		}
 	}
-	loaded, _, err := c.loader.Load(d)
+	loaded, _, err := c.loader.Load(d, nil)
 	if err != nil {
 		return chartFeatures{}, err
 	}
@@ -67,6 +67,9 @@ func (c *Charts) featuresOf(d target.Deployment) (chartFeatures, error) {
 	found.read(loaded)
 	if made.Kustomize {
 		found.readFiles(d.Bundle.PlainFiles())
+	}
+	if names := overlays(d); len(names) > 0 && !made.Helm && !made.Kustomize {
+		found.readOverlaid(d.Bundle.PlainFiles(), names)
 	}
 	c.features.Store(key, found)
 	return found, nil
@@ -77,14 +80,35 @@ func (m *chartFeatures) read(c *chart.Chart) {
 	m.lookup = m.lookup || mentions(c.Values, lookupWord)
 	for _, files := range [][]*chart.File{c.Templates, c.Files} {
 		for _, file := range files {
-			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesWord))
-			m.lookup = m.lookup || bytes.Contains(file.Data, []byte(lookupWord))
-			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(manifest.CRDKind)) || bytes.Contains(file.Data, []byte(manifest.APIServiceKind))
+			m.readText(file.Data)
 		}
 	}
 	m.kinds = m.kinds || len(c.CRDObjects()) > 0
 	for _, child := range c.Dependencies() {
 		m.read(child)
+	}
+}
+
+func (m *chartFeatures) readText(text []byte) {
+	m.capabilities = m.capabilities || bytes.Contains(text, []byte(capabilitiesWord))
+	m.lookup = m.lookup || bytes.Contains(text, []byte(lookupWord))
+	m.kinds = m.kinds || bytes.Contains(text, []byte(manifest.CRDKind)) || bytes.Contains(text, []byte(manifest.APIServiceKind))
+}
+
+// readOverlaid reads manifests and their overlays as they are, because patches run in workers only.
+func (m *chartFeatures) readOverlaid(files []bundle.File, names []string) {
+	for _, file := range files {
+		name := file.Name
+		if overlay, ok := strings.CutPrefix(name, OverlaysDir); ok {
+			at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(overlay, name+"/") })
+			if at < 0 {
+				continue
+			}
+			name = strings.TrimPrefix(overlay, names[at]+"/")
+		}
+		if isManifest(name, files) {
+			m.readText(file.Content)
+		}
 	}
 }
 

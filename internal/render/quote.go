@@ -20,6 +20,8 @@ const (
 	rawDir = "manifests/"
 	// templatesDir contains the files that Helm renders.
 	templatesDir = "templates/"
+	// OverlaysDir contains the folders that yaml.overlays names.
+	OverlaysDir = "overlays/"
 	// changedFile contains the objects of a chart that were changed after its templates ran, and
 	// builtFile those of a kustomization.
 	changedFile, builtFile = "rendered.yaml", "kustomize.yaml"

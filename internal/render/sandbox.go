@@ -3,6 +3,8 @@ package render
 import (
 	"context"
 
+	"helm.sh/helm/v3/pkg/chart/loader"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -41,6 +43,8 @@ type Files struct {
 	// Outputs are the outputs of the templates by name, including NOTES.txt. They are nil if the
 	// objects are changed before they are applied.
 	Outputs map[string]string
+	// Chart are the files of the chart if the bundle has plain manifests with overlays.
+	Chart []*loader.BufferedFile
 	// Objects are YAML documents, instead of Outputs.
 	Objects string
 	// CRDs are the files below crds/ in their order. There are some only for the first revision,

@@ -37,9 +37,9 @@ func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.Buffere
 		switch {
 		case hasFile(files, file.Name) || hasFile(d.Bundle.Files, file.Name):
 			return nil, writeOnlyError(d, fmt.Errorf("the bundle already contains the file %q", file.Name))
-		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, overlaysDir), !isManifest(file.Name, files), file.Name == "Chart.yaml":
+		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, OverlaysDir), !isManifest(file.Name, files), file.Name == "Chart.yaml":
 			return nil, writeOnlyError(d, fmt.Errorf("%q is not deployed: manifests end in .yaml, .yml or .json, are not called fleet.yaml, and are not below %s, %s or a folder with a bundle or chart of its own",
-				file.Name, templatesDir, overlaysDir))
+				file.Name, templatesDir, OverlaysDir))
 		}
 		stream, err := rawManifest(file)
 		if err != nil { // A parser's error can quote the content.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
@@ -15,7 +16,7 @@ import (
 
 // Apply renders a deployment for a revision of its release, see render.Sandbox.
 func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (render.Files, error) {
-	loaded, style, err := r.loader.Load(d)
+	loaded, style, err := r.load(d)
 	if err != nil {
 		return render.Files{}, err
 	}
@@ -38,10 +39,22 @@ func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision rend
 		return files, err
 	}
 	files.Outputs = outputs
+	if yaml := d.Options.YAML; yaml != nil && len(yaml.Overlays) > 0 && !style.Helm {
+		files.Chart = filesOf(loaded)
+	}
 	if hasDependencies {
 		err = describe(&files, loaded)
 	}
 	return files, err
+}
+
+// filesOf returns the files that a chart was read from.
+func filesOf(c *chart.Chart) []*loader.BufferedFile {
+	files := make([]*loader.BufferedFile, len(c.Raw))
+	for i, file := range c.Raw {
+		files[i] = &loader.BufferedFile{Name: file.Name, Data: file.Data}
+	}
+	return files
 }
 
 // changed returns the objects of a deployment after its kustomization.

@@ -87,7 +87,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 
 // described returns the rendering of a deployment whose objects are unknown.
 func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering, error) {
-	loaded, _, err := r.loader.Load(d)
+	loaded, _, err := r.load(d)
 	if err != nil {
 		return release.Rendering{}, err
 	}

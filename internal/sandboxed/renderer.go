@@ -1,8 +1,11 @@
 package sandboxed
 
 import (
+	"helm.sh/helm/v3/pkg/chart"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Renderer runs the templates of charts, and kustomizations, in this process. Its methods are
@@ -13,4 +16,9 @@ type Renderer struct {
 	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
 
 	loader render.Loader
+}
+
+// load returns the chart of a deployment, with its overlays.
+func (r *Renderer) load(d target.Deployment) (*chart.Chart, render.Style, error) {
+	return r.loader.Load(d, overlay)
 }

@@ -33,7 +33,7 @@ type reason struct {
 // trace renders a deployment and records what its templates reach.
 func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 	result := traced{tracer: &tracer{}}
-	loaded, made, err := r.loader.Load(d)
+	loaded, made, err := r.load(d)
 	if err != nil {
 		result.err = err
 		return result

@@ -42,7 +42,7 @@ type rendered struct {
 // render makes the objects of a deployment: those of its chart, changed by its kustomization, in
 // the namespace that the bundle is restricted to.
 func (r *Renderer) render(d target.Deployment, p Environment) (rendered, error) {
-	loaded, made, err := r.loader.Load(d)
+	loaded, made, err := r.load(d)
 	if err != nil {
 		return rendered{}, err
 	}
@@ -75,7 +75,7 @@ func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *char
 
 // installed returns the chart of a deployment as a record contains it.
 func (r *Renderer) installed(d target.Deployment, p Environment) (*chart.Chart, error) {
-	loaded, made, err := r.loader.Load(d)
+	loaded, made, err := r.load(d)
 	if err != nil {
 		return nil, err
 	}

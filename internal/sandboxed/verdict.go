@@ -80,7 +80,7 @@ func (r *Renderer) seeded(d target.Deployment, dependsOnRevision bool) ([]render
 	places := renderContexts(d)
 	sums := newSummarizer()
 	for i := range tracers {
-		loaded, made, err := r.loader.Load(d)
+		loaded, made, err := r.load(d)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (r *Renderer) seeded(d target.Deployment, dependsOnRevision bool) ([]render
 	}
 	all := make([]rendered, seededRenderings)
 	for i, t := range tracers {
-		loaded, _, err := r.loader.Load(d)
+		loaded, _, err := r.load(d)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package render
+package sandboxed
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 const (
-	overlaysDir = "overlays/"
 	patchSuffix = "_patch"
 	// maxPatched is the limit in bytes for the result of a patch, and for what the patch copies.
 	maxPatched = 32 << 20
@@ -32,12 +32,12 @@ const (
 func overlay(files []bundle.File, names []string) ([]bundle.File, error) {
 	content := make(map[string][]byte, len(files))
 	for _, file := range files {
-		if !strings.HasPrefix(file.Name, overlaysDir) {
+		if !strings.HasPrefix(file.Name, render.OverlaysDir) {
 			content[file.Name] = file.Content
 		}
 	}
 	for _, name := range names {
-		prefix := overlaysDir + name + "/"
+		prefix := render.OverlaysDir + name + "/"
 		for _, file := range files {
 			relative, ok := strings.CutPrefix(file.Name, prefix)
 			if !ok {
