@@ -9,17 +9,22 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// render finds the objects of the deployments to be written.
+// render finds the objects of the deployments to be written, up to the first that cannot be
+// rendered.
 func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 	needs := p.growAfterKinds(facts.Charts)
 	same := map[string]string{}
-	for _, d := range p.Write {
+	for i, d := range p.Write {
 		key := KeyOf(d)
 		rendering, err := facts.Charts.Render(ctx, d)
-		if err == nil {
-			err = p.checkPolicies(d, rendering, policies)
-		}
 		if err != nil {
+			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+			for _, later := range p.Write[i+1:] {
+				p.NotRendered = append(p.NotRendered, KeyOf(later))
+			}
+			return
+		}
+		if err := p.checkPolicies(d, rendering, policies); err != nil {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}

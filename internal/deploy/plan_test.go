@@ -212,6 +212,19 @@ func TestNewPlan(t *testing.T) {
 				}
 			},
 		},
+		"what comes after a chart that cannot be rendered": {
+			wanted: []target.Deployment{as("a", "one"), as("a", "two"), as("b", "one"), as("b", "two")},
+			charts: charts{renderings: map[string]release.Rendering{"one": rendering}, errs: map[string]error{"two": errors.New("no such template")}},
+			check: func(t *testing.T, plan deploy.Plan) {
+				t.Helper()
+				if len(plan.Failures) != 1 || plan.Failures[0].Cluster != "a" || len(plan.Renderings) != 1 {
+					t.Errorf("failures %v, %d renderings", plan.Failures, len(plan.Renderings))
+				}
+				if diff := cmp.Diff([]deploy.Key{key("b", "one"), key("b", "two")}, plan.NotRendered); diff != "" {
+					t.Errorf("not rendered (-want +got):\n%s", diff)
+				}
+			},
+		},
 		"a chart that cannot be rendered is held": {
 			wanted: []target.Deployment{as("a", "one")}, charts: charts{errs: map[string]error{"one": errors.New("no such template")}}, facts: deploy.Facts{HoldBroken: true},
 			check: func(t *testing.T, plan deploy.Plan) {

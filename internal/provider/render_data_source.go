@@ -118,15 +118,19 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	for _, failure := range result.Failures {
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
-	for _, deployment := range result.Deployments {
+	var notRendered []deploy.Key
+	for i, deployment := range result.Deployments {
 		value, err := d.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
-			continue
+			for _, later := range result.Deployments[i+1:] {
+				notRendered = append(notRendered, deploy.KeyOf(later))
+			}
+			break
 		}
 		rendered[deployment.Key()] = value
 	}
-	diagnostics.Add(&resp.Diagnostics, report.RenderFailures(failures))
+	diagnostics.Add(&resp.Diagnostics, report.RenderFailures(failures, notRendered))
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -37,7 +37,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 		SameClusters(name, same),
 		PlanFailures(name, planned.Faults),
 		Unconnected(planned.Unconnected),
-		PlanFailures(name, planned.Failures),
+		withNotRendered(PlanFailures(name, planned.Failures), planned.NotRendered),
 		Policies(name, planned.Violations),
 	)
 }
@@ -89,15 +89,25 @@ func PlanFailures(name string, failures []deploy.Failure) []Message {
 	return messages
 }
 
-// RenderFailures reports deployments that a data source cannot render.
-func RenderFailures(failures []deploy.Failure) []Message {
+// withNotRendered adds deployments to the last of the messages, which reports the failure after
+// which nothing was rendered.
+func withNotRendered(messages []Message, keys []deploy.Key) []Message {
+	if len(keys) > 0 && len(messages) > 0 {
+		messages[len(messages)-1].Detail += "\n\nNot rendered after this failure: " + deploy.ListOf(keys)
+	}
+	return messages
+}
+
+// RenderFailures reports deployments that a data source cannot render, and those that it has not
+// rendered after a failure.
+func RenderFailures(failures []deploy.Failure, notRendered []deploy.Key) []Message {
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
 		failed := cause.Keys()
 		messages = append(messages, failure("Cannot render "+deploy.SummaryOf(failed),
 			"Deployments: "+deploy.ListOf(failed)+"\n\nCause: "+cause.Text)...)
 	}
-	return messages
+	return withNotRendered(messages, notRendered)
 }
 
 // InvalidWriteOnly reports each of the joined errors of write-only input at its attribute.

@@ -90,8 +90,19 @@ func TestMessages(t *testing.T) {
 			},
 		},
 		"data source": {
-			got:  report.RenderFailures(failed[2:]),
+			got:  report.RenderFailures(failed[2:], nil),
 			want: []report.Message{{Summary: "Cannot render a/db", Detail: "Deployments: a/db\n\nCause: no chart"}},
+		},
+		"data source that stops": {
+			got:  report.RenderFailures(failed[2:], []deploy.Key{{Cluster: "a", Bundle: "web"}, {Cluster: "b", Bundle: "web"}}),
+			want: []report.Message{{Summary: "Cannot render a/db", Detail: "Deployments: a/db\n\nCause: no chart\n\nNot rendered after this failure: a/web, b/web"}},
+		},
+		"plan that stops": {
+			got: report.Plan("all", &deploy.Plan{Failures: failed[2:], NotRendered: []deploy.Key{{Cluster: "b", Bundle: "db"}}}, deploy.Desired{}, nil, deploy.MissingIsError, nil),
+			want: []report.Message{{
+				Summary: "Target all: cannot plan a/db",
+				Detail:  "Deployments: a/db\n\nNo chart.\n\n" + notBegun + " Correct the bundle and plan again.\n\nNot rendered after this failure: b/db",
+			}},
 		},
 		"write-only input": {
 			got: report.InvalidWriteOnly("all", errors.Join(&target.WriteOnlyError{Attribute: "values_wo", Bundle: "web", Err: wrong}, wrong)),

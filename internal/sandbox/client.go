@@ -59,7 +59,8 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	}
 	// To find out which objects vary, templates run with other results of functions. If the worker
 	// ends during that run, the plan succeeds without this information.
-	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err == nil && result.Failure == nil {
+	asked := questions{deployment: d}
+	if err := c.pool.Try(ctx, Plan, newRequest(d), &result, asked.answer); err == nil && result.Failure == nil {
 		rendering = result.Rendering
 	}
 	return rendering, nil
@@ -115,7 +116,11 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 
 func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
 	asked := questions{deployment: d, lookup: lookup}
-	if err := c.pool.Call(ctx, method, request, result, asked.answer); err != nil {
+	err := c.pool.Call(ctx, method, request, result, asked.answer)
+	if spent, ok := errors.AsType[*worker.BudgetError](err); ok {
+		return notRendered(spent) // All deployments have one cause.
+	}
+	if err != nil {
 		return &callError{err: d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d))), of: describe(d)}
 	}
 	return nil
@@ -139,6 +144,10 @@ func (e *callError) PublicText() string {
 	return e.Error() // The limits of workers and how they end.
 }
 
+func notRendered(spent *worker.BudgetError) error {
+	return &callError{err: fmt.Errorf("rendering was not begun: %w, the budget for all failures; correct those templates, or raise render_timeout of the provider", spent)}
+}
+
 // describe names a bundle and the chart that its options name, if any. It cannot name the template
 // that was running when a worker ended, because Helm's engine does not report it.
 func describe(d target.Deployment) string {
@@ -155,6 +164,9 @@ func describe(d target.Deployment) string {
 // explain adds advice to the error of a time limit, and shortens the text of a worker. Secrets of
 // the deployment are masked before the text is cut.
 func explain(err error, d target.Deployment) error {
+	if spent, ok := errors.AsType[*worker.BudgetError](err); ok {
+		return notRendered(spent)
+	}
 	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
 		return &worker.HandlerError{Text: diff.WithoutMiddle(d.Mask(failed.Text), maxText)}
 	}

@@ -279,3 +279,27 @@ func TestEncryptedInCharts(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// When failed renderings have used up the time for all of them, no other one begins. Its error is
+// the same for all deployments, so that they have one cause.
+func TestAttackManyFailures(t *testing.T) {
+	t.Parallel()
+	client := sandbox.New(time.Nanosecond)
+	t.Cleanup(func() { _ = client.Close() })
+	render := func(name string) error {
+		_, err := client.Plan(t.Context(), deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", name)}, nil))
+		return err
+	}
+	if err := render("first"); !isLimit(err) {
+		t.Errorf("first rendering: %v, want an error of the time limit", err)
+	}
+	want := "rendering was not begun: what failed before took more than 10ns together, the budget for all failures; correct those templates, or raise render_timeout of the provider"
+	if diff := cmp.Diff(want, fmt.Sprint(render("second"))); diff != "" {
+		t.Errorf("second rendering (-want +got):\n%s", diff)
+	}
+}
+
+func isLimit(err error) bool {
+	exceeded, ok := errors.AsType[*worker.LimitError](err)
+	return ok && exceeded.Limit == worker.LimitTime
+}

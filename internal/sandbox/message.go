@@ -6,6 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
 // Methods of a worker.
@@ -56,11 +57,16 @@ func newRequest(d target.Deployment) Request {
 	return Request{Deployment: d}
 }
 
+var _, _, _ worker.Failing = (*Planned)(nil), (*Templated)(nil), (*Applied)(nil)
+
 // Planned is the result of Plan and Upgrade. Failure is set instead if there is no rendering.
 type Planned struct {
 	Rendering release.Rendering
 	Failure   *Failure
 }
+
+// Failed implements worker.Failing.
+func (p *Planned) Failed() bool { return p.Failure != nil }
 
 // Templated is the result of Template.
 type Templated struct {
@@ -68,11 +74,17 @@ type Templated struct {
 	Failure        *Failure
 }
 
+// Failed implements worker.Failing.
+func (t *Templated) Failed() bool { return t.Failure != nil }
+
 // Applied is the result of Apply.
 type Applied struct {
 	Files   render.Files
 	Failure *Failure
 }
+
+// Failed implements worker.Failing.
+func (a *Applied) Failed() bool { return a.Failure != nil }
 
 // Failure is the reason why a deployment cannot be rendered.
 type Failure struct {

@@ -11,7 +11,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
 // overlaid returns a bundle of a ConfigMap with overlays.
@@ -34,7 +33,7 @@ func TestAttackOverlay(t *testing.T) {
 	_, planning := charts.Render(t.Context(), endless)
 	_, applying := charts.Chart(t.Context(), endless, render.Revision{Number: 1}, lookup, nil)
 	for name, err := range map[string]error{"plan": planning, "apply": applying} {
-		if exceeded, ok := errors.AsType[*worker.LimitError](err); !ok || exceeded.Limit != worker.LimitTime {
+		if !isLimit(err) {
 			t.Errorf("%s: %v, want an error of the time limit", name, err)
 		}
 	}

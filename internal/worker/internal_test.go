@@ -26,26 +26,26 @@ func TestOptions(t *testing.T) {
 		total   int64
 		want    Options
 	}{
-		"defaults": {total: 1 << 40, want: Options{Processes: cores, Memory: gib, Output: 64 << 20, Timeout: time.Minute}},
+		"defaults": {total: 1 << 40, want: Options{Processes: cores, Memory: gib, Output: 64 << 20, Timeout: time.Minute, Budget: 10 * time.Minute}},
 		"unknown memory": {
 			options: Options{Processes: 8},
-			want:    Options{Processes: 8, Memory: gib, Output: 64 << 20, Timeout: time.Minute},
+			want:    Options{Processes: 8, Memory: gib, Output: 64 << 20, Timeout: time.Minute, Budget: 10 * time.Minute},
 		},
 		"fewer workers": {
 			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: 6 * gib,
-			want: Options{Processes: 3, Memory: gib, Output: 1, Timeout: 1},
+			want: Options{Processes: 3, Memory: gib, Output: 1, Timeout: 1, Budget: 10},
 		},
 		"less memory": {
 			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: gib,
-			want: Options{Processes: 1, Memory: gib / 2, Output: 1, Timeout: 1},
+			want: Options{Processes: 1, Memory: gib / 2, Output: 1, Timeout: 1, Budget: 10},
 		},
 		"little memory": {
 			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: gib / 8,
-			want: Options{Processes: 1, Memory: minMemory, Output: 1, Timeout: 1},
+			want: Options{Processes: 1, Memory: minMemory, Output: 1, Timeout: 1, Budget: 10},
 		},
 		"long output": {
 			options: Options{Processes: 1, Memory: 1, Output: math.MaxInt64, Timeout: 1}, total: gib,
-			want: Options{Processes: 1, Memory: 1, Output: math.MaxUint32, Timeout: 1},
+			want: Options{Processes: 1, Memory: 1, Output: math.MaxUint32, Timeout: 1, Budget: 10},
 		},
 	}
 	for name, tt := range tests {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -19,6 +20,8 @@ const attempts = 3
 type Pool struct {
 	options Options
 	refused refused
+	// failures is the budget of Call, and attempts that of Try.
+	failures, attempts budget
 	// spawn starts a worker. It is startProcess, except in tests.
 	spawn func(Options) (*process, error)
 
@@ -44,10 +47,14 @@ type grant struct {
 
 // New returns a pool. It starts no worker.
 func New(options Options) *Pool {
+	options = options.withDefaults(availableMemory())
+
 	return &Pool{
-		options: options.withDefaults(availableMemory()),
-		spawn:   startProcess,
-		alive:   make(map[*process]struct{}),
+		options:  options,
+		failures: budget{limit: options.Budget},
+		attempts: budget{limit: options.Budget},
+		spawn:    startProcess,
+		alive:    make(map[*process]struct{}),
 	}
 }
 
@@ -74,21 +81,34 @@ func (p *Pool) Start() {
 
 // Call runs a method on a worker and decodes its result into response, unless response is nil. It
 // waits for a worker if all are busy. It returns a [*HandlerError], a [*LimitError], a
-// [*CrashError] or a [*StartError], or wraps the error of ctx.
+// [*CrashError], a [*StartError] or a [*BudgetError], or wraps the error of ctx.
 //
 // A call that crashed a worker or exceeded a limit is not run again: Call returns the same error at
 // once.
 func (p *Pool) Call(ctx context.Context, method string, request, response any, ask Ask) error {
+	return p.call(ctx, &p.failures, method, request, response, ask)
+}
+
+// Try is Call for a result that the caller can do without. Failures of Try have a budget of their
+// own, so they prevent no Call.
+func (p *Pool) Try(ctx context.Context, method string, request, response any, ask Ask) error {
+	return p.call(ctx, &p.attempts, method, request, response, ask)
+}
+
+func (p *Pool) call(ctx context.Context, limit *budget, method string, request, response any, ask Ask) error {
 	c, err := newCall(method, request, ask)
 	if err != nil {
 		return err
 	}
-	result, err := p.run(ctx, c)
-	if err != nil || response == nil {
-		return err
+	result, took, err := p.run(ctx, limit, c)
+	if err == nil && response != nil {
+		err = Unmarshal(result, response)
+	}
+	if failing, ok := response.(Failing); err != nil || ok && failing.Failed() {
+		limit.spend(took)
 	}
 
-	return Unmarshal(result, response)
+	return err
 }
 
 // Close ends all workers and waits until they have exited. Running calls return [ErrClosed].
@@ -109,28 +129,38 @@ func (p *Pool) Close() error {
 }
 
 // run runs a call on the next free worker. If that worker ended before the handler began, the call
-// did not cause it, and run uses another worker.
-func (p *Pool) run(ctx context.Context, c call) ([]byte, error) {
+// did not cause it, and run uses another worker. It also returns how long the call ran.
+func (p *Pool) run(ctx context.Context, limit *budget, c call) (result []byte, took time.Duration, err error) {
 	id := c.id()
 	for attempt := 1; ; attempt++ {
-		if err := p.refused.get(id); err != nil {
-			return nil, err
+		if err := p.mayBegin(id, limit); err != nil {
+			return nil, 0, err
 		}
 		w, err := p.acquire(ctx)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		// An equal call may have crashed another worker while this one waited.
-		if err := p.refused.get(id); err != nil {
+		// Other calls may have failed while this one waited.
+		if err := p.mayBegin(id, limit); err != nil {
 			p.release(w)
 
-			return nil, err
+			return nil, 0, err
 		}
+		begun := time.Now()
 		result, err := p.runOn(ctx, w, id, c)
 		if !errors.Is(err, errNotBegun) || attempt == attempts {
-			return result, err
+			return result, time.Since(begun), err
 		}
 	}
+}
+
+// mayBegin returns the error of an equal call that ended a worker, or that of a used up budget.
+func (p *Pool) mayBegin(id callID, limit *budget) error {
+	if err := p.refused.get(id); err != nil {
+		return err
+	}
+
+	return limit.check()
 }
 
 // runOn runs a call on a worker within its time, and releases or ends the worker.

@@ -222,6 +222,42 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// failing is a response that says that its call failed.
+type failing string
+
+func (failing) Failed() bool { return true }
+
+// When failed calls have used up their budget, no other call begins. Calls that succeed count
+// nothing, and calls that may fail have a budget of their own.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		before func(pool *worker.Pool) error
+		// call and try are the errors of a call after it.
+		call, try error
+	}{
+		"a success":            {before: func(p *worker.Pool) error { return p.Call(t.Context(), "echo", "x", nil, nil) }},
+		"an error":             {before: func(p *worker.Pool) error { return p.Call(t.Context(), "fail", nil, nil, nil) }, call: &worker.BudgetError{Budget: 1}},
+		"a limit":              {before: func(p *worker.Pool) error { return p.Call(t.Context(), "loop", nil, nil, nil) }, call: &worker.BudgetError{Budget: 1}},
+		"a crash":              {before: func(p *worker.Pool) error { return p.Call(t.Context(), "crash", nil, nil, nil) }, call: &worker.BudgetError{Budget: 1}},
+		"a result that failed": {before: func(p *worker.Pool) error { return p.Call(t.Context(), "echo", "x", new(failing), nil) }, call: &worker.BudgetError{Budget: 1}},
+		"an attempt":           {before: func(p *worker.Pool) error { return p.Try(t.Context(), "fail", nil, nil, nil) }, try: &worker.BudgetError{Budget: 1}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			pool := newPool(t, worker.Options{Processes: 1, Timeout: 5 * time.Second, Budget: 1})
+			_ = tt.before(pool)
+			got := []error{pool.Call(t.Context(), "echo", "y", nil, nil), pool.Try(t.Context(), "echo", "y", nil, nil)}
+			if diff := cmp.Diff([]error{tt.call, tt.try}, got); diff != "" {
+				t.Errorf("errors of a call and an attempt (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestCrashReport(t *testing.T) {
 	t.Parallel()
 

@@ -28,6 +28,8 @@ const (
 	defaultMemory  = 1 << 30
 	defaultOutput  = 64 << 20
 	defaultTimeout = time.Minute
+	// budgetFactor is how many calls may fail at the limit of their time.
+	budgetFactor = 10
 	// minMemory is the memory of a worker on a small machine: the packages of the provider use
 	// about 60 MiB before the first request.
 	minMemory = 128 << 20
@@ -51,6 +53,9 @@ type Options struct {
 	// Timeout is how long a call may run; 0 is one minute. It includes the time to answer
 	// questions, but not the time in which the call waits for a worker.
 	Timeout time.Duration
+	// Budget is how long all calls together may run that fail. 0 is ten times Timeout. When it is
+	// used up, no call begins any more.
+	Budget time.Duration
 }
 
 // Ask returns the answer to a question of a worker during a call. The caller limits the number and
@@ -64,6 +69,7 @@ func (o Options) withDefaults(total int64) Options {
 	o.Memory = positive(o.Memory, defaultMemory)
 	o.Output = min(positive(o.Output, defaultOutput), math.MaxUint32)
 	o.Timeout = positive(o.Timeout, defaultTimeout)
+	o.Budget = positive(o.Budget, budgetFactor*o.Timeout)
 	if total <= 0 {
 		return o
 	}
