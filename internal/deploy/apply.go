@@ -78,9 +78,11 @@ type Request struct {
 // Settings apply to all deployments of a request.
 type Settings struct {
 	// Wait reports that a write waits until objects are ready. It waits for Timeout unless the
-	// bundle sets another time.
-	Wait          bool
-	Timeout       time.Duration
+	// bundle sets another time, see TimeoutOf.
+	Wait    bool
+	Timeout time.Duration
+	// Limit is how long the whole apply may take.
+	Limit         time.Duration
 	MaxHistory    int
 	TakeOwnership bool
 	Drift         Drift
@@ -209,20 +211,12 @@ func (s Settings) write(d target.Deployment, by release.Claimant) release.Write 
 		Proof:         by.Proof,
 		Known:         by.Known,
 		Wait:          s.Wait,
-		Timeout:       s.timeout(d),
+		Timeout:       s.TimeoutOf(d),
 		MaxHistory:    s.MaxHistory,
 		TakeOwnership: s.TakeOwnership,
 		TakeRelease:   s.TakeOwnership,
 		Description:   s.Description(d),
 	}
-}
-
-// timeout is how long a deployment may take to get ready.
-func (s Settings) timeout(d target.Deployment) time.Duration {
-	if d.Options.Helm != nil && d.Options.Helm.TimeoutSeconds > 0 {
-		return time.Duration(d.Options.Helm.TimeoutSeconds) * time.Second
-	}
-	return s.Timeout
 }
 
 // recordOfWrite returns the record of a deployment that was written with a proof.

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -192,13 +193,15 @@ func TestApplyToOneDeployment(t *testing.T) {
 
 func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	t.Parallel()
-	// The timeout of a bundle takes precedence over that of the settings.
+	// The timeout of a bundle takes precedence over that of the settings, up to half of the apply.
 	clusters := newFleet("c1")
 	asked := request(nil)
 	slow := deployment("c1", "slow", "v1-a")
 	slow.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: 7}
-	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b")}
-	asked.Settings.TakeOwnership = true
+	eternal := deployment("c1", "eternal", "v1-c")
+	eternal.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: math.MaxInt}
+	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b"), eternal}
+	asked.Settings.TakeOwnership, asked.Settings.Limit = true, time.Hour
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	proof := proofOn("c1")
 	own := func(bundle, digest string) release.Mark {
@@ -207,8 +210,9 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 		return made
 	}
 	want := map[string]release.Write{
-		"ns/slow": {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
-		"ns/web":  {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
+		"ns/eternal": {Mark: own("eternal", "v1-c"), Proof: proof, Wait: true, Timeout: 30 * time.Minute, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "eternal"},
+		"ns/slow":    {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
+		"ns/web":     {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
 	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Token", "NamespaceUsedBy")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)

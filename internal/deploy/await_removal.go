@@ -29,7 +29,7 @@ func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Ob
 	if w.run.request.Settings.TakeOwnership || !isOthers(observed) {
 		return observed, nil
 	}
-	limit := min(takeoverTimeout, w.run.request.Settings.timeout(w.d))
+	limit := min(takeoverTimeout, w.run.request.Settings.TimeoutOf(w.d))
 	var now *release.Observed
 	w.listener().WaitsFor(release.Unready{Object: "release " + w.d.Namespace + "/" + w.d.Release, Reason: "another target removes it first"}, 1)
 	defer w.listener().WaitsFor(release.Unready{}, 0)

@@ -167,7 +167,7 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written rel
 	}
 	turn.Pause()
 	observation := status.Observation{Release: &written.Observed, Ownership: release.Self}
-	state, message, err := stateWhenReady(ctx, w.run.snapshot.cluster, observation, record.Rules, w.run.request.Settings.timeout(w.d))
+	state, message, err := stateWhenReady(ctx, w.run.snapshot.cluster, observation, record.Rules, w.run.request.Settings.TimeoutOf(w.d))
 	if err != nil {
 		return fmt.Errorf("waiting for the objects of release %s in namespace %s: %w", record.Release, record.Namespace, err)
 	}

@@ -21,7 +21,7 @@ type externalDependency struct {
 }
 
 func (r *clusterRun) externalDependencyOf(d target.Deployment, needed rollout.ExternalDependency) externalDependency {
-	return externalDependency{run: r, needed: needed, timeout: r.request.Settings.timeout(d)}
+	return externalDependency{run: r, needed: needed, timeout: r.request.Settings.TimeoutOf(d)}
 }
 
 // check returns why the cluster lacks a bundle of another target that a deployment depends on. It

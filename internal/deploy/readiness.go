@@ -23,7 +23,7 @@ func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.Stat
 	if observation.Release != nil {
 		observation.Ownership = r.known().ownership(*observation.Release)
 	}
-	state, _, err := stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
+	state, _, err := stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.TimeoutOf(d))
 	if err != nil {
 		return status.NotReady // It was not found to be ready.
 	}
@@ -38,7 +38,7 @@ func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record Rec
 		return record.State
 	}
 	observation := status.Observation{Release: observed, Ownership: r.request.claimant("", "", r.snapshot.snapshot.UID, &record.Known).Ownership(*observed)}
-	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
+	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.TimeoutOf(d))
 	if err != nil {
 		record.State, record.Message = status.NotReady, status.Message(err.Error())
 	}

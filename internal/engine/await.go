@@ -231,12 +231,7 @@ func (w *waiter) isLate() bool {
 	return time.Since(from) > w.timeout()
 }
 
-func (w *waiter) timeout() time.Duration {
-	if seconds := w.of.HelmOptions().TimeoutSeconds; seconds > 0 {
-		return time.Duration(seconds) * time.Second
-	}
-	return w.work.run.request.Settings.Timeout
-}
+func (w *waiter) timeout() time.Duration { return w.work.run.request.Settings.TimeoutOf(w.of) }
 
 // record returns the record of a deployment whose Bundle was written.
 func (w *work) record(p preparedDeployment, s sighting) deploy.Record {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -50,6 +51,19 @@ type targetModel struct {
 	driftState state.DriftState
 	// decided is the time at which change windows are evaluated.
 	decided time.Time
+	// limit is how long an apply of the plan may take.
+	limit time.Duration
+}
+
+// readLimit sets the limit of a plan. creating is true if the apply creates the target.
+func (m *targetModel) readLimit(ctx context.Context, creating bool, diags *diag.Diagnostics) {
+	read := m.Timeouts.Update
+	if creating {
+		read = m.Timeouts.Create
+	}
+	limit, problems := read(ctx, defaultOperation)
+	diags.Append(problems...)
+	m.limit = limit
 }
 
 // identity returns what identifies the target. before is its state, which has the key of its records.
@@ -70,6 +84,7 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	return deploy.Settings{
 		Wait:          m.Wait.ValueBool(),
 		Timeout:       timeout,
+		Limit:         m.limit,
 		MaxHistory:    int(m.MaxHistory.ValueInt64()),
 		TakeOwnership: m.TakeOwnership.ValueBool(),
 		Drift:         m.drift(),

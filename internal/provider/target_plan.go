@@ -47,6 +47,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.readLimit(ctx, creating, &resp.Diagnostics)
 	var marker state.ReplacementMarker
 	after := private
 	plan.decided = r.providerData.Windows.TimeFor(private.Decided)
@@ -275,6 +276,10 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	name := plan.Name.ValueString()
 	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
 	reportOverridden(f, plan, before, desired, diags)
+	if !plan.DeploymentTimeout.IsUnknown() {
+		settings := plan.settings(diags)
+		diagnostics.Add(diags, report.ShortenedTimeouts(name, planned.ShortenedTimeouts(settings), settings.LongestTimeout()))
+	}
 	if diags.HasError() {
 		return
 	}

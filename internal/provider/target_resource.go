@@ -39,9 +39,8 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, diags := plan.Timeouts.Create(ctx, defaultOperation)
-	resp.Diagnostics.Append(diags...)
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	plan.readLimit(ctx, true, &resp.Diagnostics)
+	ctx, cancel := context.WithTimeout(ctx, plan.limit)
 	defer cancel()
 
 	plan.ID = types.StringValue(rand.Text())
@@ -141,9 +140,8 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, diags := plan.Timeouts.Update(ctx, defaultOperation)
-	resp.Diagnostics.Append(diags...)
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	plan.readLimit(ctx, false, &resp.Diagnostics)
+	ctx, cancel := context.WithTimeout(ctx, plan.limit)
 	defer cancel()
 
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)

@@ -69,8 +69,9 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"deployment_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultTimeout),
-				MarkdownDescription: "How long to wait for one deployment, unless its bundle has `helm.timeoutSeconds`. Default `5m`.",
-				Validators:          []validator.String{framework.Duration()},
+				MarkdownDescription: "How long to wait for one deployment, unless its bundle has `helm.timeoutSeconds`. Default `5m`. " +
+					"`helm.timeoutSeconds` is limited to half of `timeouts`, or to `deployment_timeout` if that is longer. The plan warns of a bundle that sets more.",
+				Validators: []validator.String{framework.Duration()},
 			},
 			"max_history": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(defaultMaxHistory),

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -87,6 +89,16 @@ func PlanFailures(name string, failures []deploy.Failure) []Message {
 			"Deployments: "+deploy.ListOf(planned)+"\n\n"+Sentence(errors.New(cause.Text))+"\n\n"+notBegun+" Correct the bundle and plan again.")...)
 	}
 	return messages
+}
+
+// ShortenedTimeouts reports bundles that ask for more time than the target permits.
+func ShortenedTimeouts(name string, bundles status.Grouped, longest time.Duration) []Message {
+	if bundles.IsEmpty() {
+		return nil
+	}
+	return warning("Target "+name+": timeouts of bundles are shortened",
+		"The target permits "+longest.String()+" for one deployment:"+bundles.List()+
+			"\n\nThis is half of timeouts, or deployment_timeout if that is longer. To permit more, raise timeouts of the target.")
 }
 
 // withNotRendered adds deployments to the last of the messages, which reports the failure after

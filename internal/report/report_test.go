@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -104,6 +105,15 @@ func TestMessages(t *testing.T) {
 				Detail:  "Deployments: a/db\n\nNo chart.\n\n" + notBegun + " Correct the bundle and plan again.\n\nNot rendered after this failure: b/db",
 			}},
 		},
+		"shortened timeouts": {
+			got: report.ShortenedTimeouts("all", *causes("bundle web: helm.timeoutSeconds is 7200", "a", "b"), 30*time.Minute),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: timeouts of bundles are shortened",
+				Detail: "The target permits 30m0s for one deployment:\n  - bundle web: helm.timeoutSeconds is 7200: on a, b\n\nThis is half of timeouts, or deployment_timeout if that is longer. " +
+					"To permit more, raise timeouts of the target.",
+			}},
+		},
+		"no shortened timeouts": {got: report.ShortenedTimeouts("all", status.Grouped{}, time.Minute)},
 		"write-only input": {
 			got: report.InvalidWriteOnly("all", errors.Join(&target.WriteOnlyError{Attribute: "values_wo", Bundle: "web", Err: wrong}, wrong)),
 			want: []report.Message{
