@@ -145,7 +145,7 @@ func (e *callError) PublicText() string {
 }
 
 func notRendered(spent *worker.BudgetError) error {
-	return &callError{err: fmt.Errorf("rendering was not begun: %w, the budget for all failures; correct those templates, or raise render_timeout of the provider", spent)}
+	return &callError{err: fmt.Errorf("not rendered: %w, the budget for all failures; correct those templates, or raise render_timeout of the provider", spent)}
 }
 
 // describe names a bundle and the chart that its options name, if any. It cannot name the template

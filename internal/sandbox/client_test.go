@@ -293,7 +293,7 @@ func TestAttackManyFailures(t *testing.T) {
 	if err := render("first"); !isLimit(err) {
 		t.Errorf("first rendering: %v, want an error of the time limit", err)
 	}
-	want := "rendering was not begun: what failed before took more than 10ns together, the budget for all failures; correct those templates, or raise render_timeout of the provider"
+	want := "not rendered: what failed before took more than 10ns together, the budget for all failures; correct those templates, or raise render_timeout of the provider"
 	if diff := cmp.Diff(want, fmt.Sprint(render("second"))); diff != "" {
 		t.Errorf("second rendering (-want +got):\n%s", diff)
 	}
