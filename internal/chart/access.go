@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,7 +63,7 @@ type account struct {
 	registry Registry
 	// own is for the host of the prefix, foreign for other hosts that it refers to: a token
 	// server, or storage. Only own may be insecure.
-	own, foreign *http.Transport
+	own, foreign *fetch.Transport
 	patience     time.Duration
 
 	logins    fetch.Cache[login]      // Output of the helper, by period of loginTime.
@@ -73,17 +74,18 @@ type account struct {
 type access struct {
 	accounts fetch.Credentials[*account]
 	anyone   *account
+	boundary fetch.Boundary
 }
 
 // newAccess reads the registries. The error is a *RegistryError.
 func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
-	anyone, err := newTransports(&account{registry: Registry{Unknown: config.RegistriesUnknown}, patience: patience}, config.Trust)
+	anyone, err := newTransports(&account{registry: Registry{Unknown: config.RegistriesUnknown}, patience: patience}, config)
 	if err != nil {
 		return nil, err
 	}
-	a := &access{anyone: anyone}
+	a := &access{anyone: anyone, boundary: config.Boundary}
 	for prefix, registry := range config.Registries {
-		added, err := newAccount(prefix, registry, patience, config.Trust)
+		added, err := newAccount(prefix, registry, patience, config)
 		if err != nil {
 			return nil, &RegistryError{Prefix: prefix, Err: err}
 		}
@@ -98,27 +100,36 @@ var (
 	errTwoWays  = errors.New("set one of token, username with password, or exec")
 )
 
-func newAccount(prefix string, registry Registry, patience time.Duration, trust fetch.Trust) (*account, error) {
+// ScopeOf returns the scope of a key of FetchConfig.Registries.
+func ScopeOf(prefix string) (fetch.Scope, error) {
 	parsed, err := url.Parse(prefix)
 	if err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
-		return nil, errNoPrefix
+		return fetch.Scope{}, errNoPrefix
 	}
 	at := fetch.ScopeOf(parsed)
 	if !slices.Contains([]string{"https", "http", ociScheme}, at.Scheme) {
-		return nil, errNoPrefix
+		return fetch.Scope{}, errNoPrefix
+	}
+	return at, nil
+}
+
+func newAccount(prefix string, registry Registry, patience time.Duration, config FetchConfig) (*account, error) {
+	at, err := ScopeOf(prefix)
+	if err != nil {
+		return nil, err
 	}
 	if registry.hasTwo() {
 		return nil, errTwoWays
 	}
-	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience}, trust)
+	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience}, config)
 }
 
-func newTransports(a *account, trust fetch.Trust) (*account, error) {
+func newTransports(a *account, config FetchConfig) (*account, error) {
 	var err error
-	if a.own, err = fetch.NewTransport(trust, a.registry.CABundle, a.registry.Insecure); err != nil {
+	if a.own, err = fetch.NewTransport(config.Boundary, config.Trust, a.registry.CABundle, a.registry.Insecure); err != nil {
 		return nil, err
 	}
-	a.foreign, err = fetch.NewTransport(trust, a.registry.CABundle, false)
+	a.foreign, err = fetch.NewTransport(config.Boundary, config.Trust, a.registry.CABundle, false)
 	return a, err
 }
 
@@ -142,14 +153,29 @@ func (a *account) close() {
 	a.foreign.CloseIdleConnections()
 }
 
+// admit decides about a chart that a chart or a source names, before any request. name is the name of
+// a chart in a repository. In the returned context, the server of a trusted chart is trusted.
+func (a *access) admit(ctx context.Context, address, name string) (context.Context, error) {
+	at := scopeOf(address)
+	admitted, err := a.boundary.Admit(ctx, at, name)
+	if err != nil || !admitted.Trusted {
+		return ctx, err
+	}
+	reach, _ := fetch.ReachOf(ctx)
+	reach.Named = append(slices.Clip(reach.Named), at)
+	return fetch.WithReach(ctx, reach), nil
+}
+
 // RoundTrip sends an HTTP request with the credentials for its own URL, so that credentials do
 // not follow a redirect.
 func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
-	by := a.of(fetch.ScopeOf(request.URL))
+	at := fetch.ScopeOf(request.URL)
+	by := a.of(at)
 	as, err := by.login(request.Context())
 	if err != nil {
 		return nil, err
 	}
+	trusted := a.boundary.Trusts(request.Context(), at)
 	request = request.Clone(request.Context())
 	switch {
 	case as.token != "":
@@ -157,11 +183,11 @@ func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
 	case as.username != "" || as.password != "":
 		request.SetBasicAuth(as.username, as.password)
 	}
-	return by.RoundTrip(request)
+	return by.send(request, trusted)
 }
 
-// RoundTrip sends a request as it is, and repeats it when the server is only busy.
-func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
+// send sends a request as it is, and repeats it when the server is only busy.
+func (a *account) send(request *http.Request, trusted bool) (*http.Response, error) {
 	if a.registry.Unknown {
 		return nil, &UnknownRegistryError{Prefix: a.prefix}
 	}
@@ -169,7 +195,7 @@ func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
 	if fetch.ScopeOf(request.URL).Host == a.at.Host {
 		transport = a.own
 	}
-	idle := fetch.IdleTransport{Next: transport, After: a.patience, Enough: enough}
+	idle := fetch.IdleTransport{Next: transport.To(trusted), After: a.patience, Enough: enough}
 	return retry.Transport{Next: idle, Policy: retry.Download(), Repeatable: isRepeatable, Passing: isBusy}.RoundTrip(request)
 }
 

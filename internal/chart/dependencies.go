@@ -167,6 +167,9 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 	if err != nil {
 		return nil, "", err
 	}
+	if ctx, err = f.access.admit(ctx, at.URL, at.Name); err != nil {
+		return nil, "", err
+	}
 	return f.fromRepository(ctx, at.URL, at.Name, cmp.Or(version, d.Version))
 }
 

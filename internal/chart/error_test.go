@@ -291,7 +291,11 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{tt.prefix: registry}})
+			at, err := chart.ScopeOf(other.URL("/"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{tt.prefix: registry}, Boundary: fetch.Boundary{Named: []fetch.Scope{at}}})
 			if _, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{}); err != nil && !strings.Contains(err.Error(), "404") {
 				t.Error(err)
 			}

@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
@@ -27,6 +30,8 @@ type FetchConfig struct {
 	Registries map[string]Registry
 	// RegistriesUnknown is true if Registries is not known yet.
 	RegistriesUnknown bool
+	// Boundary is what charts and their dependencies may reach.
+	Boundary fetch.Boundary
 	// Trust defines which certificates of servers and proxies are trusted.
 	Trust fetch.Trust
 	// AddSecret gets the secrets that commands of registries print. It may be nil.
@@ -86,7 +91,10 @@ func (f *Fetcher) Close() error {
 // its dependencies. With an empty pin, the newest version that the chart allows is fetched; any
 // other pin must be met.
 //
-// Errors: *FetchError, which may wrap an *ArchiveError, and *bundle.LocationError.
+// If ctx has a fetch.Reach, the content of a source names the chart, and otherwise the configuration
+// does. A chart names its dependencies.
+//
+// Errors: *FetchError, which may wrap an *ArchiveError, *fetch.RefusedError and *bundle.LocationError.
 func (f *Fetcher) Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	return f.fetchOnce(ctx, chart, pin, true)
 }
@@ -102,11 +110,34 @@ func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
+	if ctx, err = f.access.admit(named(ctx, at.URL), at.URL, at.Name); err != nil {
+		return nil, bundle.Pin{}, err
+	}
 	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Reference, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
+	key = f.access.boundary.KeyFor(ctx, scopeOf(at.URL), key)
 	found, err := f.charts.Get(ctx, key, fetching, func(ctx context.Context) (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
 	// Each caller may add to its own result.
 	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
 	return slices.Clip(found.files), found.pin, err
+}
+
+// named returns a context in which the configuration gives an address, unless a source does.
+func named(ctx context.Context, address string) context.Context {
+	return fetch.Naming(ctx, scopeOf(address))
+}
+
+// scopeOf returns the scope of an address that was checked before. A tag at its end is left out.
+func scopeOf(address string) fetch.Scope {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return fetch.Scope{}
+	}
+	if parsed.Scheme == ociScheme {
+		if made, err := remote.NewRepository(strings.TrimPrefix(address, ociScheme+"://")); err == nil {
+			return ociScope(made)
+		}
+	}
+	return fetch.ScopeOf(parsed)
 }
 
 func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin, dependencies bool) (fetched, error) {
@@ -161,6 +192,7 @@ func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin)
 // fromArchive downloads an archive and unpacks the chart in it.
 func (f *Fetcher) fromArchive(ctx context.Context, at bundle.Location) ([]bundle.File, error) {
 	key := fmt.Sprintf("%q", []any{at.URL, at.Subdirectory, at.Checksum, at.Format})
+	key = f.access.boundary.KeyFor(ctx, scopeOf(at.URL), key)
 	return f.archives.Get(ctx, key, fetching, func(ctx context.Context) ([]bundle.File, error) {
 		saved, err := f.get(ctx, at.URL, maxArchive, newChecksum(at.Checksum))
 		if err != nil {

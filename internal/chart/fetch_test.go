@@ -43,8 +43,16 @@ func newFetcher(t *testing.T, server *charttest.Server) *chart.Fetcher {
 	}})
 }
 
+// newFetcherWith makes a fetcher. Charts may name what has an entry in the registries.
 func newFetcherWith(t *testing.T, config chart.FetchConfig) *chart.Fetcher {
 	t.Helper()
+	for prefix := range config.Registries {
+		at, err := chart.ScopeOf(prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Boundary.Named = append(config.Boundary.Named, at)
+	}
 	fetcher, err := chart.NewFetcher(config)
 	if err != nil {
 		t.Fatal(err)

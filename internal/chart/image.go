@@ -8,13 +8,13 @@ import (
 // Tags returns the tags of an image, or of another artifact in a registry, in any order. address
 // has no tag: oci://ghcr.io/acme/web.
 //
-// Errors: *FetchError, *UnknownRegistryError.
+// Errors: *FetchError, *UnknownRegistryError, *fetch.RefusedError.
 func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
-	client, err := f.registries.client(ctx, address)
+	client, err := f.registries.client(named(ctx, address), address)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := f.registries.tagsOf(ctx, client)
+	tags, err := f.registries.tagsOf(named(ctx, address), client)
 	return slices.Clone(tags), err
 }
 
@@ -23,11 +23,12 @@ func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
 //
 // Errors: *FetchError, *UnknownRegistryError.
 func (f *Fetcher) Digest(ctx context.Context, address, tag string) (string, error) {
-	client, err := f.registries.client(ctx, address)
+	client, err := f.registries.client(named(ctx, address), address)
 	if err != nil {
 		return "", err
 	}
-	return f.registries.digests.Get(ctx, client.address+":"+tag, "looking up a tag", func(ctx context.Context) (string, error) {
+	ctx = named(ctx, address)
+	return f.registries.digests.Get(ctx, f.registries.key(ctx, client, tag), "looking up a tag", func(ctx context.Context) (string, error) {
 		described, err := client.Resolve(ctx, tag)
 		if err != nil {
 			return "", explain(client.address, err)

@@ -34,6 +34,7 @@ const (
 // registryClient is the client for one chart in a registry.
 type registryClient struct {
 	*remote.Repository
+	at      fetch.Scope
 	address string // Without tag.
 	// reference is the tag or digest that the address names, "" for none.
 	reference string
@@ -50,9 +51,35 @@ type registries struct {
 	pulled  fetch.Cache[pulled]          // By address and tag or digest.
 }
 
-// client returns the client of an address, which is made once.
+// client returns the client of an address, which is made once. The error is a *fetch.RefusedError if
+// the address may not be fetched.
 func (r *registries) client(ctx context.Context, address string) (*registryClient, error) {
-	return r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
+	client, err := r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
+	if err != nil {
+		return nil, err
+	}
+	_, err = r.access.boundary.Admit(ctx, client.at, "")
+	return client, err
+}
+
+// key returns a key of a cache for what the client fetches.
+func (r *registries) key(ctx context.Context, client *registryClient, reference string) string {
+	return r.access.boundary.KeyFor(ctx, client.at, client.address+" "+reference)
+}
+
+// registryTransport sends the requests for one address.
+type registryTransport struct {
+	by       *account
+	at       fetch.Scope
+	boundary fetch.Boundary
+}
+
+// RoundTrip implements http.RoundTripper. Other servers that a registry refers to, such as storage, are
+// trusted only if they are named themselves.
+func (t registryTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	to := fetch.ScopeOf(request.URL)
+	trusted := t.boundary.Trusts(request.Context(), to) || to.Host == t.at.Host && t.boundary.Trusts(request.Context(), t.at)
+	return t.by.send(request, trusted)
 }
 
 // newClient makes a client that logs in when the registry first requires a login.
@@ -61,11 +88,12 @@ func (r *registries) newClient(address string) (*registryClient, error) {
 	if err != nil {
 		return nil, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is not the address of a chart in a registry")}
 	}
-	by := r.access.of(ociScope(made))
+	at := ociScope(made)
+	by := r.access.of(at)
 	made.PlainHTTP = by.registry.PlainHTTP
 	made.TagListPageSize, made.TagListMaxPages = tagsPerPage, maxTagPages
 	made.Client = &auth.Client{
-		Client: &http.Client{Transport: by, CheckRedirect: refuseDowngrade},
+		Client: &http.Client{Transport: registryTransport{by, at, r.access.boundary}, CheckRedirect: refuseDowngrade},
 		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
 			as, err := by.login(ctx)
 			if err != nil {
@@ -76,7 +104,7 @@ func (r *registries) newClient(address string) (*registryClient, error) {
 		},
 		Cache: auth.NewCache(),
 	}
-	client := &registryClient{Repository: made, reference: made.Reference.Reference}
+	client := &registryClient{Repository: made, at: at, reference: made.Reference.Reference}
 	client.address = ociScheme + "://" + made.Reference.Registry + "/" + made.Reference.Repository
 	return client, nil
 }
@@ -125,7 +153,7 @@ type pulled struct {
 }
 
 func (r *registries) pullOnce(ctx context.Context, client *registryClient, reference string) (pulled, error) {
-	return r.pulled.Get(ctx, client.address+"@"+reference, fetching, func(ctx context.Context) (pulled, error) { return r.pull(ctx, client, reference) })
+	return r.pulled.Get(ctx, r.key(ctx, client, reference), fetching, func(ctx context.Context) (pulled, error) { return r.pull(ctx, client, reference) })
 }
 
 func isNotFound(err error) bool {
@@ -180,7 +208,7 @@ func (r *registries) versions(ctx context.Context, client *registryClient) ([]st
 
 // tagsOf lists all tags of an address, once for all callers.
 func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]string, error) {
-	return r.tags.Get(ctx, client.address, "listing tags", func(ctx context.Context) ([]string, error) {
+	return r.tags.Get(ctx, r.key(ctx, client, ""), "listing tags", func(ctx context.Context) ([]string, error) {
 		var tags []string
 		err := client.Tags(ctx, "", func(page []string) error {
 			if tags = append(tags, page...); len(tags) > maxTags {

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 func TestRegistryWithoutCredentials(t *testing.T) {
@@ -29,7 +27,7 @@ func TestServerOfAHelper(t *testing.T) {
 		"https://[::1]:5000/charts":          "[::1]:5000",
 		"https://charts.example.com:443/all": "charts.example.com:443",
 	} {
-		made, err := newAccount(prefix, Registry{}, 0, fetch.Trust{})
+		made, err := newAccount(prefix, Registry{}, 0, FetchConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 
 // repositoryOnce reads an index once for all callers.
 func (f *Fetcher) repositoryOnce(ctx context.Context, address string) (repository, error) {
-	return f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
+	return f.repositories.Get(ctx, f.access.boundary.KeyFor(ctx, scopeOf(address), address), fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 }
 
 // repository reads an index.

@@ -19,6 +19,9 @@ func (f *Fetcher) Version(ctx context.Context, chart bundle.Chart) (string, erro
 	if err != nil {
 		return "", err
 	}
+	if ctx, err = f.access.admit(named(ctx, at.URL), at.URL, at.Name); err != nil {
+		return "", err
+	}
 	switch at.Kind {
 	case bundle.Repository:
 		found, err := f.repositoryOnce(ctx, at.URL)
@@ -47,6 +50,9 @@ func (f *Fetcher) Version(ctx context.Context, chart bundle.Chart) (string, erro
 func (f *Fetcher) Versions(ctx context.Context, chart bundle.Chart) ([]string, error) {
 	at, err := chart.Location()
 	if err != nil {
+		return nil, err
+	}
+	if ctx, err = f.access.admit(named(ctx, at.URL), at.URL, at.Name); err != nil {
 		return nil, err
 	}
 	switch at.Kind {

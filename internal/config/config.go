@@ -47,6 +47,7 @@ type Settings struct {
 	Registries        map[string]chart.Registry // By the beginning of the URL.
 	RegistriesUnknown bool
 	Trust             fetch.Trust
+	RefusesPrivate    bool // Of addresses that only the content of a source names.
 	SOPS              sops.Keys
 	Policies          []policy.Policy
 	PoliciesUnknown   bool
@@ -56,6 +57,22 @@ type Settings struct {
 
 // HasEngine reports whether a Fleet delivers, even if the connection to it is not known yet.
 func (s Settings) HasEngine() bool { return s.Management.Delivers() }
+
+// Boundary is what the content of repositories and charts may reach.
+func (s Settings) Boundary() fetch.Boundary {
+	boundary := fetch.Boundary{RefusesPrivate: s.RefusesPrivate}
+	for prefix := range s.Git {
+		if at, err := git.ScopeOf(prefix); err == nil { // The schema has checked the form.
+			boundary.Named = append(boundary.Named, at)
+		}
+	}
+	for prefix := range s.Registries {
+		if at, err := chart.ScopeOf(prefix); err == nil { // chart.NewFetcher reports the others.
+			boundary.Named = append(boundary.Named, at)
+		}
+	}
+	return boundary
+}
 
 // AddSecrets makes a masker hide all credentials.
 func (s Settings) AddSecrets(masker *diff.Masker) {
@@ -77,21 +94,22 @@ func (s Settings) AddSecrets(masker *diff.Masker) {
 
 // Model is the provider block.
 type Model struct {
-	Owner         types.String `tfsdk:"owner"`
-	Engine        types.Object `tfsdk:"engine"`
-	Clusters      types.Map    `tfsdk:"clusters"`
-	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
-	Git           types.Map    `tfsdk:"git"`
-	Registries    types.Map    `tfsdk:"registries"`
-	TLS           types.Object `tfsdk:"tls"`
-	SOPS          types.Object `tfsdk:"sops"`
-	Parallelism   types.Int64  `tfsdk:"parallelism"`
-	RenderTimeout types.String `tfsdk:"render_timeout"`
-	OnUnreachable types.String `tfsdk:"on_unreachable"`
-	OnMissing     types.String `tfsdk:"on_missing"`
-	CacheDir      types.String `tfsdk:"cache_dir"`
-	Policies      types.Map    `tfsdk:"policies"`
-	FleetPolicies types.List   `tfsdk:"fleet_policies"`
+	Owner            types.String `tfsdk:"owner"`
+	Engine           types.Object `tfsdk:"engine"`
+	Clusters         types.Map    `tfsdk:"clusters"`
+	ClusterGroups    types.Map    `tfsdk:"cluster_groups"`
+	Git              types.Map    `tfsdk:"git"`
+	Registries       types.Map    `tfsdk:"registries"`
+	TLS              types.Object `tfsdk:"tls"`
+	PrivateAddresses types.Bool   `tfsdk:"private_addresses"`
+	SOPS             types.Object `tfsdk:"sops"`
+	Parallelism      types.Int64  `tfsdk:"parallelism"`
+	RenderTimeout    types.String `tfsdk:"render_timeout"`
+	OnUnreachable    types.String `tfsdk:"on_unreachable"`
+	OnMissing        types.String `tfsdk:"on_missing"`
+	CacheDir         types.String `tfsdk:"cache_dir"`
+	Policies         types.Map    `tfsdk:"policies"`
+	FleetPolicies    types.List   `tfsdk:"fleet_policies"`
 
 	Windows         types.Map    `tfsdk:"windows"`
 	Schedules       types.List   `tfsdk:"fleet_schedules"`
@@ -120,7 +138,11 @@ func (m Model) Settings(ctx context.Context, diags *diag.Diagnostics) Settings {
 		SOPS:       keysOf(ctx, m.SOPS, diags),
 		Management: managementOf(ctx, m.Engine, diags),
 	}
+	plain.RefusesPrivate = !m.PrivateAddresses.IsNull() && !m.PrivateAddresses.ValueBool()
 	plain = plain.withTrust(ctx, m.TLS, diags)
+	if m.PrivateAddresses.IsUnknown() {
+		plain = plain.withoutServers()
+	}
 	if m.OnMissing.IsUnknown() {
 		plain.OnMissing = deploy.OnMissingUnknown
 	}

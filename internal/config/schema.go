@@ -52,7 +52,7 @@ func Schema() schema.Schema {
 			"git": schema.MapNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest matching key is used; " +
-					"credentials are sent nowhere else.",
+					"credentials are sent nowhere else. They are used for a repository that another repository names only if its `sources` allow it.",
 				Validators:   []validator.Map{mapvalidator.KeysAre(gitPrefix())},
 				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(gitAttributes())},
 			},
@@ -67,6 +67,11 @@ func Schema() schema.Schema {
 				MarkdownDescription: "Certificates of authorities for all servers that git repositories and charts are read from, and for proxies. " +
 					"`ca_bundle` of an entry in `git` or `registries` is trusted besides. API servers of clusters have their own settings.",
 				Attributes: framework.Provider(tlsAttributes()),
+			},
+			"private_addresses": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether repositories and charts may name servers with private addresses. Default `true`, because servers of companies have such addresses. " +
+					"With `false`, a server needs an entry in `git`, `registries` or `sources`. Servers of the runner itself and of its link always need one. See the guide on security.",
 			},
 			"sops": schema.SingleNestedAttribute{
 				Optional: true,
@@ -131,7 +136,7 @@ func sopsKeys(description string) schema.ListAttribute {
 func gitPrefix() validator.String {
 	const description = "must be the beginning of the URL of a git repository, such as https://github.com/acme"
 	return framework.Text(description, "Credentials that cover no repository", func(text string) string {
-		if err := git.ValidatePrefix(text); err != nil {
+		if _, err := git.ScopeOf(text); err != nil {
 			return report.Sentence(err) + "\n\nA key of git " + description + "."
 		}
 		return ""

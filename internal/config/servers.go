@@ -134,17 +134,22 @@ func (m *helperModel) helper() *chart.CredentialHelper {
 	return helper
 }
 
+// withoutServers returns settings with which no server can be read yet.
+func (s Settings) withoutServers() Settings {
+	s.GitUnknown, s.RegistriesUnknown = true, true
+	for prefix := range s.Git {
+		s.Git[prefix] = git.Credentials{Unknown: true}
+	}
+	for prefix := range s.Registries {
+		s.Registries[prefix] = chart.Registry{Unknown: true}
+	}
+	return s
+}
+
 // withTrust adds the authorities that are trusted. As long as they are unknown, no server can be read.
 func (s Settings) withTrust(ctx context.Context, value types.Object, diags *diag.Diagnostics) Settings {
 	if framework.IsUnknownInside(ctx, value) {
-		s.GitUnknown, s.RegistriesUnknown = true, true
-		for prefix := range s.Git {
-			s.Git[prefix] = git.Credentials{Unknown: true}
-		}
-		for prefix := range s.Registries {
-			s.Registries[prefix] = chart.Registry{Unknown: true}
-		}
-		return s
+		return s.withoutServers()
 	}
 	var m tlsModel
 	if !value.IsNull() {

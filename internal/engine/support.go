@@ -84,7 +84,7 @@ func below(prefix, names string) []string {
 
 func providerSupport() []Support {
 	return []Support{
-		same("owner", "engine", "git", "registries", "tls", "sops", "render_timeout", "cache_dir"),
+		same("owner", "engine", "git", "registries", "tls", "private_addresses", "sops", "render_timeout", "cache_dir"),
 		differs("A plan checks the same. Objects that a plan does not know are not checked: agents render them.", "policies", "fleet_policies"),
 		differs("Only the management cluster is connected to. Connections of clusters are not used.", below("clusters", `host cluster_ca_certificate token token_file username password
 			client_certificate client_key exec kubeconfig config_path config_paths config_context config_context_cluster config_context_auth_info proxy_url tls_server_name
@@ -132,7 +132,7 @@ const (
 
 func bundleSupport() []Support {
 	return []Support{
-		same("name", "chart", "helm_ignore", "digest", "bundles", "contents", "annotations", "paused", "target_customizations", "target_customization_mode", "override_targets"),
+		same("name", "chart", "helm_ignore", "sources", "digest", "bundles", "contents", "annotations", "paused", "target_customizations", "target_customization_mode", "override_targets"),
 		differs("All files are part of the Bundle. Everybody who can read Bundles in the management cluster can read them.", "files"),
 		refused(encryptedManifests, readable, "git", "directory"),
 		refused("labels of Fleet, of Rancher and of this provider", "Fleet, Rancher and this provider use these labels themselves.", "labels"),
@@ -168,7 +168,7 @@ func helmSupport() []Support {
 func gitRepoSupport() []Support {
 	return []Support{
 		refused(encryptedManifests, readable, "repo", "directory"),
-		same("name", "branch", "revision", "paths", "bundle_paths", "submodules", "strict", "on_error", "helm_ignore", "image_scans", "follow_charts", "helm_repo_url_regex", "target_namespace", "service_account",
+		same("name", "branch", "revision", "paths", "bundle_paths", "submodules", "strict", "on_error", "helm_ignore", "image_scans", "follow_charts", "sources", "helm_repo_url_regex", "target_namespace", "service_account",
 			"paused", "delete_namespace", "force_sync_generation", "commit", "bundles", "contents"),
 		differs("As the attribute of `fleet_bundle`.", "labels", "keep_resources", "correct_drift"),
 	}

@@ -183,10 +183,8 @@ func DialTLS(ctx context.Context, trust Trust, address string) (net.Conn, error)
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-// NewTransport makes a transport that takes proxies from the environment. It trusts the
-// certificates of caBundle, in PEM, besides those of trust, or any if insecure is set. The
-// error is ErrNoCertificate.
-func NewTransport(trust Trust, caBundle []byte, insecure bool) (*http.Transport, error) {
+// newTransport is NewTransport for all addresses.
+func newTransport(trust Trust, caBundle []byte, insecure bool) (*http.Transport, error) {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		base = &http.Transport{Proxy: http.ProxyFromEnvironment}

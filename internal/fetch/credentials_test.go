@@ -80,19 +80,8 @@ func TestCredentials(t *testing.T) {
 
 func TestNewTransport(t *testing.T) {
 	t.Parallel()
-	if _, err := fetch.NewTransport(fetch.Trust{}, []byte("no PEM"), false); !errors.Is(err, fetch.ErrNoCertificate) {
+	if _, err := fetch.NewTransport(fetch.Boundary{}, fetch.Trust{}, []byte("no PEM"), false); !errors.Is(err, fetch.ErrNoCertificate) {
 		t.Errorf("error %v, want %v", err, fetch.ErrNoCertificate)
-	}
-	plain, err := fetch.NewTransport(fetch.Trust{}, nil, false)
-	if err != nil || plain.TLSClientConfig.InsecureSkipVerify || plain.Proxy == nil {
-		t.Errorf("the transport of nothing: %+v, %v", plain, err)
-	}
-	if plain.TLSClientConfig.RootCAs != nil {
-		t.Error("the transport of nothing has certificates of its own")
-	}
-	insecure, err := fetch.NewTransport(fetch.Trust{}, nil, true)
-	if err != nil || !insecure.TLSClientConfig.InsecureSkipVerify {
-		t.Errorf("an insecure transport verifies: %v", err)
 	}
 }
 
@@ -103,21 +92,22 @@ func TestTrust(t *testing.T) {
 	t.Cleanup(server.Close)
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	for name, test := range map[string]struct {
-		trust  fetch.Trust
-		bundle string
-		want   bool
+		trust          fetch.Trust
+		bundle         string
+		insecure, want bool
 	}{
 		"the machine's own":              {},
 		"of all servers":                 {trust: fetch.Trust{CABundle: authority}, want: true},
 		"of all servers alone":           {trust: fetch.Trust{CABundle: authority, WithoutSystemRoots: true}, want: true},
 		"of this server":                 {bundle: authority, want: true},
 		"of this server alone":           {trust: fetch.Trust{WithoutSystemRoots: true}, bundle: authority, want: true},
+		"any":                            {trust: fetch.Trust{WithoutSystemRoots: true}, insecure: true, want: true},
 		"none":                           {trust: fetch.Trust{WithoutSystemRoots: true}},
 		"of all servers and this server": {trust: fetch.Trust{CABundle: authority}, bundle: authority, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			transport, err := fetch.NewTransport(test.trust, []byte(test.bundle), false)
+			transport, err := fetch.NewTransport(fetch.Boundary{}, test.trust, []byte(test.bundle), test.insecure)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +115,7 @@ func TestTrust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := transport.RoundTrip(request)
+			response, err := transport.To(true).RoundTrip(request)
 			if err == nil {
 				err = response.Body.Close()
 			}

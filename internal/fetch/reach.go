@@ -21,7 +21,9 @@ type Patterns interface {
 	Match(address string) bool
 	// Names is Match for the patterns without a wildcard in the host.
 	Names(address string) bool
-	// String returns the same text for the same patterns.
+	// Key returns the same text for the same patterns alone.
+	Key() string
+	// String returns a text for people.
 	String() string
 }
 
@@ -108,9 +110,12 @@ func anyCovers(prefixes []Scope, at Scope) bool {
 
 // KeyFor returns a key of a cache. Callers share a value only if the same was decided about them.
 func (b Boundary) KeyFor(ctx context.Context, at Scope, key string) string {
-	reach, _ := ReachOf(ctx)
+	sources := ""
+	if reach, _ := ReachOf(ctx); reach.Sources != nil {
+		sources = reach.Sources.Key()
+	}
 	admitted, err := b.Admit(ctx, at, "")
-	return fmt.Sprintf("%q %v %t %v", key, admitted, err == nil, reach.Sources)
+	return fmt.Sprintf("%q %v %t %s", key, admitted, err == nil, sources)
 }
 
 // all reports whether a condition is true for the address in both ways in which a server may read

@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -27,6 +28,8 @@ func (g globs) Match(address string) bool {
 func (g globs) Names(address string) bool {
 	return g.Match(address) && !strings.HasPrefix(g[0], "*")
 }
+
+func (g globs) Key() string { return fmt.Sprintf("%q", []string(g)) }
 
 func (g globs) String() string { return strings.Join(g, ", ") }
 

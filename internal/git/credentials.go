@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
@@ -48,44 +47,53 @@ const tokenUsername = "x-token-auth" //nolint:gosec // A name, no secret.
 type account struct {
 	prefix      string // As configured; "" for no credentials.
 	credentials Credentials
-	transport   *http.Transport
+	transport   *fetch.Transport
 	app         *installation // nil without a GitHubApp.
 	err         error         // Why the account cannot be used over HTTP.
+	// withheld is true if the credentials are not used, because the content of a repository names
+	// the URL.
+	withheld bool
 }
 
 // access finds the account for a URL.
 type access struct {
 	accounts  fetch.Credentials[account]
 	anonymous account
+	boundary  fetch.Boundary
 	trust     fetch.Trust
 	cacheDir  string
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config.Trust), trust: config.Trust, cacheDir: config.CacheDir}
+	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config), boundary: config.Boundary, trust: config.Trust, cacheDir: config.CacheDir}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {
-			continue // Such a prefix matches no URL; the provider reports it with ValidatePrefix.
+			continue // Such a prefix matches no URL; the provider reports it with ScopeOf.
 		}
-		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials, config.Trust))
+		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials, config))
 	}
 	return a
 }
 
-// ValidatePrefix returns an *UnsupportedURLError for a key of Config.Credentials that cannot
-// match a URL.
-func ValidatePrefix(prefix string) error {
-	_, err := parseLocation(prefix)
-	return err
+// ScopeOf returns the scope of a key of Config.Credentials. It returns an *UnsupportedURLError for a
+// key that cannot match a URL.
+func ScopeOf(prefix string) (fetch.Scope, error) {
+	at, err := parseLocation(prefix)
+	return at.scope(), err
 }
 
-// accountFor returns the account for a repository.
-func (a access) accountFor(at location) account {
-	if found, ok := a.accounts.Find(at.scope()); ok {
-		return found
+// accountFor returns the account for a repository. Without the right to credentials, only the
+// settings of TLS are used.
+func (a access) accountFor(at location, entitled bool) account {
+	found, ok := a.accounts.Find(at.scope())
+	if !ok {
+		found = a.anonymous
 	}
-	return a.anonymous
+	if !entitled {
+		found.credentials, found.app, found.withheld = Credentials{}, nil, true
+	}
+	return found
 }
 
 // close closes idle connections.
@@ -96,15 +104,15 @@ func (a access) close() {
 	}
 }
 
-func newAccount(prefix string, at location, credentials Credentials, trust fetch.Trust) account {
+func newAccount(prefix string, at location, credentials Credentials, config Config) account {
 	a := account{prefix: prefix, credentials: credentials}
-	a.transport, a.err = fetch.NewTransport(trust, []byte(credentials.CABundle), credentials.InsecureSkipTLSVerify)
+	a.transport, a.err = fetch.NewTransport(config.Boundary, config.Trust, []byte(credentials.CABundle), credentials.InsecureSkipTLSVerify)
 	if credentials.Unknown {
 		a.err = &UnknownCredentialsError{Prefix: prefix}
 		return a
 	}
 	if credentials.GitHubApp != nil && a.err == nil {
-		a.app, a.err = newInstallation(*credentials.GitHubApp, at, a.transport)
+		a.app, a.err = newInstallation(*credentials.GitHubApp, at, a.transport.To(true))
 	}
 	return a
 }

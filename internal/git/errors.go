@@ -39,15 +39,17 @@ type AuthenticationError struct {
 	// Prefix of the credentials that were used, "" when none are configured for
 	// this URL.
 	Prefix string
+	// Withheld is true if credentials are not used for a URL that a repository names.
+	Withheld bool
 	// Err is the cause, when it is more than a refusal by the server.
 	Err error
 }
 
 func (e *AuthenticationError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("authenticating to %s: %v; %s", e.URL, e.Err, adviseCredentials(e.Prefix))
+		return fmt.Sprintf("authenticating to %s: %v; %s", e.URL, e.Err, adviseCredentials(e.Prefix, e.Withheld))
 	}
-	return fmt.Sprintf("authenticating to %s: the server refused; %s", e.URL, adviseCredentials(e.Prefix))
+	return fmt.Sprintf("authenticating to %s: the server refused; %s", e.URL, adviseCredentials(e.Prefix, e.Withheld))
 }
 
 func (e *AuthenticationError) Unwrap() error { return e.Err }
@@ -72,6 +74,8 @@ type RepositoryNotFoundError struct {
 	// Prefix of the credentials that were used, "" when none are configured for
 	// this URL.
 	Prefix string
+	// Withheld is true if credentials are not used for a URL that a repository names.
+	Withheld bool
 	// Message is the error message of the server, one line or "".
 	Message string
 }
@@ -82,10 +86,13 @@ func (e *RepositoryNotFoundError) Error() string {
 		said = fmt.Sprintf(" (the server reported: %s)", e.Message)
 	}
 	return fmt.Sprintf("repository %s does not exist, or these credentials have no access to it; servers do not distinguish the two%s; check the URL, then: %s",
-		e.URL, said, adviseCredentials(e.Prefix))
+		e.URL, said, adviseCredentials(e.Prefix, e.Withheld))
 }
 
-func adviseCredentials(prefix string) string {
+func adviseCredentials(prefix string, withheld bool) string {
+	if withheld {
+		return "credentials are used for a repository that another repository names only if a pattern of sources matches it"
+	}
 	if prefix == "" {
 		return "the provider's git map has no credentials for this URL; add an entry whose key is a prefix of it"
 	}
@@ -270,7 +277,7 @@ func known(err error) bool {
 	switch {
 	case isA[*AuthenticationError](err), isA[*RepositoryNotFoundError](err), isA[*UnreachableError](err),
 		isA[*MovedError](err), isA[*HostKeyError](err), isA[*UnknownHostError](err), isA[*PackError](err),
-		isA[*SizeError](err), isA[*ObjectFormatError](err), isA[*refusedError](err), isA[*storeError](err):
+		isA[*fetch.ConnectError](err), isA[*SizeError](err), isA[*ObjectFormatError](err), isA[*refusedError](err), isA[*storeError](err):
 		return true
 	}
 	return false

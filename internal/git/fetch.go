@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // deepened is how many generations of a branch are fetched in search of a commit. If the commit
@@ -28,7 +31,11 @@ func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.F
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.tree(ctx, at, hash, hint)
+	ctx, admitted, err := c.admit(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.tree(ctx, at, admitted, hash, hint)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +50,24 @@ func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
 	return at, plumbing.NewHash(commit), err
 }
 
-// tree returns the files of a commit, which is fetched once for all callers.
-func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hint Ref) (tree, error) {
+// admit decides about a repository, before any request. The returned context tells who names it.
+func (c *Client) admit(ctx context.Context, at location) (context.Context, fetch.Admission, error) {
+	ctx = fetch.Naming(ctx, at.scope())
+	reach, _ := fetch.ReachOf(ctx)
+	if configured, err := parseLocation(reach.Repository); err == nil {
+		reach.Repository, reach.Named = "", append(slices.Clip(reach.Named), configured.scope())
+		ctx = fetch.WithReach(ctx, reach)
+	}
+	admitted, err := c.access.boundary.Admit(ctx, at.scope(), "")
+	return ctx, admitted, err
+}
+
+// tree returns the files of a commit, which is fetched once for all callers that have the same rights.
+func (c *Client) tree(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref) (tree, error) {
 	key := at.user + " " + at.String() + " " + commit.String()
+	if !admitted.Entitled || !admitted.Trusted {
+		key = c.access.boundary.KeyFor(ctx, at.scope(), key)
+	}
 	if found, ok, err := c.fetched(key); ok || err != nil {
 		return found, err
 	}
@@ -53,7 +75,7 @@ func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hi
 		if found, ok, err := c.fetched(key); ok || err != nil { // By another caller since.
 			return found, err
 		}
-		if err := c.fetch(ctx, at, commit, hint, key); err != nil {
+		if err := c.fetch(ctx, at, admitted, commit, hint, key); err != nil {
 			return tree{}, err
 		}
 		found, _, err := c.fetched(key)
@@ -74,7 +96,7 @@ func (c *Client) fetched(key string) (found tree, ok bool, err error) {
 }
 
 // fetch adds a commit to the trees of the client.
-func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, hint Ref, key string) error {
+func (c *Client) fetch(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref, key string) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -87,7 +109,7 @@ func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, h
 	}
 	objects, kept := c.loadCached(ctx, dir, key, commit)
 	if !kept {
-		if objects, err = c.fetchInto(ctx, dir, at, commit, hint); err == nil {
+		if objects, err = c.fetchInto(ctx, dir, at, admitted, commit, hint); err == nil {
 			c.saveCached(key, objects)
 		}
 	}
@@ -129,9 +151,9 @@ func (c *Client) keep(key string, objects *objects) error {
 
 // fetchInto sends the requests from the smallest to the largest, until one of them returns the
 // commit.
-func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit plumbing.Hash, hint Ref) (*objects, error) {
+func (c *Client) fetchInto(ctx context.Context, dir string, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref) (*objects, error) {
 	missing := &RevisionNotFoundError{Repo: at.String(), Revision: "commit " + commit.String()}
-	session, err := c.connect(ctx, at)
+	session, err := c.connect(ctx, at, admitted)
 	if errors.Is(err, errEmptyRepository) {
 		missing.Empty = true
 		return nil, missing
@@ -142,7 +164,7 @@ func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit 
 	defer func() { session.close() }()
 	for i, request := range session.requests(commit, hint) {
 		if i > 0 { // Over SSH a session ends with its first pack.
-			next, err := c.connect(ctx, at)
+			next, err := c.connect(ctx, at, admitted)
 			if err != nil {
 				return nil, err
 			}

@@ -36,6 +36,8 @@ type Config struct {
 	Credentials map[string]Credentials
 	// CredentialsUnknown is true if Credentials is not known yet.
 	CredentialsUnknown bool
+	// Boundary is what the content of repositories may reach.
+	Boundary fetch.Boundary
 	// Trust defines which certificates of servers and proxies are trusted.
 	Trust fetch.Trust
 	// TempDir is where the Client makes its temporary folder; "" is the default of the machine.
@@ -119,13 +121,18 @@ var errClosed = fmt.Errorf("the git client: %w", fs.ErrClosed)
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // Resolve returns the commit, 40 hexadecimal digits, that ref points to now. A revision that is a
-// full commit is returned as it is, without a request.
+// full commit is returned as it is, without a request. If ctx has a fetch.Reach, the content of a
+// source names repo, and otherwise the configuration does.
 //
-// Errors: *UnsupportedURLError, *AuthenticationError, *CertificateError, *HostKeyError,
+// Errors: *fetch.RefusedError, *UnsupportedURLError, *AuthenticationError, *CertificateError, *HostKeyError,
 // *UnknownHostError, *RepositoryNotFoundError, *MovedError, *ObjectFormatError,
 // *RevisionNotFoundError, *TimeoutError, *UnreachableError, or the error of ctx.
 func (c *Client) Resolve(ctx context.Context, repo string, ref Ref) (string, error) {
 	at, err := parseLocation(repo)
+	if err != nil {
+		return "", err
+	}
+	ctx, admitted, err := c.admit(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +142,7 @@ func (c *Client) Resolve(ctx context.Context, repo string, ref Ref) (string, err
 	if fullCommit.MatchString(ref.Revision) {
 		return ref.Revision, nil
 	}
-	session, err := c.connect(ctx, at)
+	session, err := c.connect(ctx, at, admitted)
 	if errors.Is(err, errEmptyRepository) {
 		return "", &RevisionNotFoundError{Repo: at.String(), Revision: describe(ref), Empty: true}
 	}

@@ -11,14 +11,24 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-func newClient(t *testing.T, credentials map[string]git.Credentials) *git.Client {
+// newClient makes a client. Repositories and redirects may name the servers of named.
+func newClient(t *testing.T, credentials map[string]git.Credentials, named ...string) *git.Client {
 	t.Helper()
 	dir := t.TempDir()
-	client := git.New(git.Config{Credentials: credentials, TempDir: dir})
+	var boundary fetch.Boundary
+	for _, address := range named {
+		at, err := git.ScopeOf(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boundary.Named = append(boundary.Named, at)
+	}
+	client := git.New(git.Config{Credentials: credentials, TempDir: dir, Boundary: boundary})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("closing the client: %v", err)

@@ -62,7 +62,7 @@ var (
 	errAppTokenless = errors.New("the response contains no token")
 )
 
-func newInstallation(app App, at location, transport *http.Transport) (*installation, error) {
+func newInstallation(app App, at location, transport http.RoundTripper) (*installation, error) {
 	if app.ID == "" || app.InstallationID <= 0 {
 		return nil, errAppID
 	}

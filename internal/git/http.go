@@ -28,28 +28,29 @@ const (
 // httpWire implements git's smart HTTP protocol (gitprotocol-http(5)). go-git's own client keeps
 // only the text of an error's cause, and sends credentials to every path of a host.
 type httpWire struct {
-	access access
+	auth   authTransport
 	at     location
 	client *http.Client
 	base   string // URL of the repository, after redirects.
 }
 
-func (a access) dialHTTP(at location) *httpWire {
-	wire := &httpWire{access: a, at: at, base: at.url()}
-	wire.client = &http.Client{Transport: authTransport{a, at}, CheckRedirect: wire.follow}
+func (a access) dialHTTP(at location, admitted fetch.Admission) *httpWire {
+	wire := &httpWire{auth: authTransport{a, at, admitted}, at: at, base: at.url()}
+	wire.client = &http.Client{Transport: wire.auth, CheckRedirect: wire.follow}
 	return wire
 }
 
 // authTransport sends every request with the credentials for its own URL only, so that
 // credentials do not follow a redirect.
 type authTransport struct {
-	access access
-	at     location // Of the repository, before redirects.
+	access   access
+	at       location // Of the repository, before redirects.
+	admitted fetch.Admission
 }
 
 // RoundTrip implements http.RoundTripper.
 func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	at, by := d.access.accountForURL(request.URL, d.at)
+	at, by := d.accountFor(request)
 	username, password, ok, err := "", "", false, by.err
 	if err == nil {
 		username, password, ok, err = by.basic(request.Context(), at.user)
@@ -58,18 +59,40 @@ func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
-		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: err}
+		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Withheld: by.withheld, Err: err}
 	}
+	trusted := d.admitted.Trusted && at.isOn(d.at) || d.access.boundary.Trusts(request.Context(), at.scope())
 	request = request.Clone(request.Context())
 	if ok {
 		request.SetBasicAuth(username, password)
 	}
-	return by.transport.RoundTrip(request)
+	return by.transport.To(trusted).RoundTrip(request)
 }
 
-// accountForURL returns the location and the account for the URL of a request, which may be a
-// redirect. asked is the location of the repository, before redirects.
-func (a access) accountForURL(u *url.URL, asked location) (location, account) {
+// accountFor returns the location and the account for a request, which may be a redirect. A redirect
+// gets the same credentials as the repository, or none: a repository must not borrow those of another
+// one.
+func (d authTransport) accountFor(request *http.Request) (location, account) {
+	at := locationOf(request.URL, d.at)
+	if leavesPath(at.path) || strings.Contains(strings.ToLower(request.URL.EscapedPath()), "%2f") {
+		return at, d.access.anonymous
+	}
+	origin := d.access.accountFor(d.at, d.admitted.Entitled)
+	by := d.access.accountFor(at, d.admitted.Entitled)
+	if by.prefix != origin.prefix {
+		by = d.access.accountFor(at, false)
+	}
+	return at, by
+}
+
+// isOn reports whether l is on the server of another location.
+func (l location) isOn(other location) bool {
+	return l.scheme == other.scheme && l.host == other.host && l.port == other.port
+}
+
+// locationOf returns the location of a request, which may be a redirect. asked is the location of the
+// repository, before redirects.
+func locationOf(u *url.URL, asked location) location {
 	at := location{
 		scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()),
 		port: defaultPort(u.Scheme), path: repositoryPath(u.Path),
@@ -80,13 +103,10 @@ func (a access) accountForURL(u *url.URL, asked location) (location, account) {
 	if port, err := strconv.Atoi(u.Port()); err == nil {
 		at.port = port
 	}
-	if at.scheme == asked.scheme && at.host == asked.host && at.port == asked.port {
+	if at.isOn(asked) {
 		at.user = asked.user
 	}
-	if leavesPath(at.path) || strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
-		return at, a.anonymous
-	}
-	return at, a.accountFor(at)
+	return at
 }
 
 // repositoryPath removes the suffix that a request adds to the path of a repository.
@@ -128,8 +148,7 @@ func (w *httpWire) follow(request *http.Request, via []*http.Request) error {
 
 // publicURL returns a URL for messages, without user and query, which may contain secrets.
 func (w *httpWire) publicURL(u *url.URL) string {
-	at, _ := w.access.accountForURL(u, w.at)
-	return at.String()
+	return locationOf(u, w.at).String()
 }
 
 func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error) {
@@ -174,14 +193,14 @@ func (w *httpWire) checkAdvertisement(response *http.Response) error {
 // status turns a refusal into an error. The text of the response is left out: it can be any web
 // page.
 func (w *httpWire) status(response *http.Response) error {
-	at, by := w.access.accountForURL(response.Request.URL, w.at)
+	at, by := w.auth.accountFor(response.Request)
 	switch code := response.StatusCode; code {
 	case http.StatusOK:
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &AuthenticationError{URL: at.String(), Prefix: by.prefix}
+		return &AuthenticationError{URL: at.String(), Prefix: by.prefix, Withheld: by.withheld}
 	case http.StatusNotFound, http.StatusGone:
-		return &RepositoryNotFoundError{URL: at.String(), Prefix: by.prefix}
+		return &RepositoryNotFoundError{URL: at.String(), Prefix: by.prefix, Withheld: by.withheld}
 	default:
 		return &UnreachableError{URL: at.String(), Status: code, Err: fmt.Errorf("the server returned status %d %s", code, http.StatusText(code))}
 	}

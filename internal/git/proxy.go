@@ -39,14 +39,20 @@ var (
 
 // dialHost connects to an SSH server, through the proxy that ALL_PROXY names, unless NO_PROXY
 // excepts the server. The scheme of the proxy's URL selects HTTP, HTTP over TLS or SOCKS5. A
-// server on this machine is never reached through a proxy.
-func (a access) dialHost(ctx context.Context, server string) (net.Conn, error) {
+// server on this machine is never reached through a proxy. A server that is not trusted has to be in a
+// network that need not be named.
+func (a access) dialHost(ctx context.Context, server string, trusted bool) (net.Conn, error) {
 	by, err := sshProxy(server)
 	if err != nil {
 		return nil, err
 	}
 	if by == nil {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", server)
+		return a.boundary.Dial(ctx, trusted, server)
+	}
+	if host, _, err := net.SplitHostPort(server); err == nil && !trusted {
+		if err := a.boundary.CheckName(host, server); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, proxyTimeout, errSilentProxy)
 	defer cancel()

@@ -34,7 +34,7 @@ type wire interface {
 // with the first pack.
 type session struct {
 	at     location
-	prefix string // Of the credentials used.
+	by     account
 	wire   wire
 	limits limits
 	refs   *packp.AdvRefs
@@ -42,12 +42,12 @@ type session struct {
 
 // connect starts a session. Errors are those of Resolve, or
 // errEmptyRepository.
-func (c *Client) connect(ctx context.Context, at location) (*session, error) {
+func (c *Client) connect(ctx context.Context, at location, admitted fetch.Admission) (*session, error) {
 	ctx, life := fetch.WithIdleTimeout(ctx, c.limits.stall, anyByte)
 	defer life.Stop()
-	s := &session{at: at, prefix: c.access.accountFor(at).prefix, limits: c.limits}
+	s := &session{at: at, by: c.access.accountFor(at, admitted.Entitled), limits: c.limits}
 	var err error
-	if s.wire, err = c.access.dial(ctx, at); err != nil {
+	if s.wire, err = c.access.dial(ctx, at, admitted); err != nil {
 		return nil, explain(ctx, at, life, err)
 	}
 	if s.refs, err = s.advertised(ctx, life); err != nil {
@@ -57,11 +57,11 @@ func (c *Client) connect(ctx context.Context, at location) (*session, error) {
 	return s, nil
 }
 
-func (a access) dial(ctx context.Context, at location) (wire, error) {
+func (a access) dial(ctx context.Context, at location, admitted fetch.Admission) (wire, error) {
 	if at.scheme == "ssh" {
-		return a.dialSSH(ctx, at, a.accountFor(at))
+		return a.dialSSH(ctx, at, admitted)
 	}
-	return a.dialHTTP(at), nil
+	return a.dialHTTP(at, admitted), nil
 }
 
 func (s *session) close() { s.wire.close() }
@@ -73,7 +73,7 @@ func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	}
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
 		// git and JGit return this error for a repository that they do not serve.
-		return nil, &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.prefix, Message: note(said.Text)}
+		return nil, &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.by.prefix, Withheld: s.by.withheld, Message: note(said.Text)}
 	}
 	switch {
 	case errors.Is(err, packp.ErrEmptyAdvRefs):

@@ -21,7 +21,7 @@ import (
 // cannot be stopped, and keeps only the text of an error's cause.
 type sshWire struct {
 	at      location
-	prefix  string
+	by      account
 	client  *ssh.Client
 	session *ssh.Session
 	stdin   io.WriteCloser
@@ -29,12 +29,13 @@ type sshWire struct {
 	stderr  *stderrExcerpt
 }
 
-func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire, error) {
+func (a access) dialSSH(ctx context.Context, at location, admitted fetch.Admission) (*sshWire, error) {
+	by := a.accountFor(at, admitted.Entitled)
 	login, err := a.sshLogin(at, by)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := a.dialHost(ctx, at.hostPort())
+	conn, err := a.dialHost(ctx, at.hostPort(), admitted.Trusted)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire,
 		_ = conn.Close()
 		return nil, login.explain(ctx, at, by, err)
 	}
-	w := &sshWire{at: at, prefix: by.prefix, client: ssh.NewClient(transport, channels, requests), stderr: &stderrExcerpt{}}
+	w := &sshWire{at: at, by: by, client: ssh.NewClient(transport, channels, requests), stderr: &stderrExcerpt{}}
 	if err := w.start(); err != nil {
 		w.close()
 		return nil, err
@@ -85,7 +86,7 @@ func (w *sshWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pack
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	return nil, &RepositoryNotFoundError{URL: w.at.String(), Prefix: w.prefix, Message: w.stderr.first()}
+	return nil, &RepositoryNotFoundError{URL: w.at.String(), Prefix: w.by.prefix, Withheld: w.by.withheld, Message: w.stderr.first()}
 }
 
 func (w *sshWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
@@ -111,6 +112,8 @@ func (a *sshResponse) Close() error {
 }
 
 func (w *sshWire) close() { _ = w.client.Close() }
+
+var errSSHNeedsLogin = errors.New("ssh is not possible without credentials")
 
 // sshLogin is one attempt to log in. It records the steps of the handshake, because the error of
 // the handshake does not name the failed step.
@@ -159,6 +162,9 @@ func (l *sshLogin) explain(ctx context.Context, at location, by account, err err
 // sshLogin makes the login for a repository. Errors: *AuthenticationError,
 // *UnknownHostError.
 func (a access) sshLogin(at location, by account) (*sshLogin, error) {
+	if by.withheld { // Without credentials, the keys of the SSH agent would be used.
+		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Withheld: true, Err: errSSHNeedsLogin}
+	}
 	if by.credentials.Unknown {
 		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: by.err}
 	}

@@ -39,14 +39,19 @@ var (
 
 // FetchWithSubmodules is Fetch with the files of submodules in their folders, and the files of
 // their submodules. A submodule that .gitmodules does not name is an empty folder. Each submodule
-// is fetched at the commit that its repository records, with the credentials for its own URL. An
+// is fetched at the commit that its repository records. The credentials for its own URL are used if
+// the sources of the fetch.Reach in ctx allow it. An
 // error for a submodule is a *SubmoduleError that wraps the error of Fetch.
 func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
 	at, hash, err := parseCommit(repo, commit)
 	if err != nil {
 		return nil, err
 	}
-	top, err := c.tree(ctx, at, hash, hint)
+	ctx, admitted, err := c.admit(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	top, err := c.tree(ctx, at, admitted, hash, hint)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +121,11 @@ func (c *Client) module(ctx context.Context, at location, declared *config.Submo
 	if branch.Branch == "." { // The branch of the repository around it.
 		branch.Branch = hint.Branch
 	}
-	found, err := c.tree(ctx, own, commit, branch)
+	_, admitted, err := c.admit(ctx, own)
+	if err != nil {
+		return tree{}, err
+	}
+	found, err := c.tree(ctx, own, admitted, commit, branch)
 	if err != nil {
 		return tree{}, err
 	}

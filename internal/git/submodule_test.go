@@ -74,7 +74,8 @@ func TestSubmodules(t *testing.T) {
 				home.SSHURL(""):     {SSHPrivateKey: home.SSHKey(), KnownHosts: home.KnownHosts()},
 				private.URL("acme"): {Username: "robot", Password: "open sesame"},
 			})
-			full, err := client.FetchWithSubmodules(t.Context(), at("acme/fleet"), head, git.Ref{Branch: "main"})
+			ctx := within(t, at("acme/fleet"), private.URL("")+"**", home.URL("")+"**", strings.Replace(home.SSHURL(""), "git@", "", 1)+"**")
+			full, err := client.FetchWithSubmodules(ctx, at("acme/fleet"), head, git.Ref{Branch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,10 +99,10 @@ func TestSubmodules(t *testing.T) {
 				t.Error(err)
 			}
 			before := home.Requests() + private.Requests()
-			if _, err := client.FetchWithSubmodules(t.Context(), at("acme/fleet"), head, git.Ref{Branch: "main"}); err != nil {
+			if _, err := client.FetchWithSubmodules(ctx, at("acme/fleet"), head, git.Ref{Branch: "main"}); err != nil {
 				t.Error(err)
 			}
-			plain, err := client.Fetch(t.Context(), at("acme/fleet"), head, git.Ref{Branch: "main"})
+			plain, err := client.Fetch(ctx, at("acme/fleet"), head, git.Ref{Branch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +148,7 @@ func TestSubmoduleErrors(t *testing.T) {
 			repo := fmt.Sprintf("fleet%d", i)
 			commit(t, s, repo, "main", map[string]string{"a": "1"})
 			head := addModule(t, s, repo, "vendor/it", tt.url, tt.commit)
-			client := newClient(t, nil)
+			client := newClient(t, nil, s.URL(""), private.URL(""))
 			_, err := client.FetchWithSubmodules(t.Context(), s.URL(repo), head, git.Ref{})
 			got, ok := errors.AsType[*git.SubmoduleError](err)
 			if !ok || got.Path != "vendor/it" || !tt.is(err) {
@@ -172,7 +173,7 @@ func TestUndeclaredSubmodule(t *testing.T) {
 	commit(t, s, "fleet", "main", map[string]string{"a": "1"})
 	stray := addModule(t, s, "fleet", "vendor/stray", "", there)
 	both := addModule(t, s, "fleet", "vendor/it", "../there", there)
-	client := newClient(t, nil)
+	client := newClient(t, nil, s.URL(""))
 	for head, want := range map[string]map[string]string{
 		stray: {"a": "1"},
 		both:  {"a": "1", "vendor/it/a": "1"},

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -23,6 +24,15 @@ func CheckSource(text string) error {
 	}
 	_, err := compileGlob(text)
 	return err
+}
+
+// Key returns the same text for the same patterns alone.
+func (s Sources) Key() string {
+	texts := make([]string, len(s.patterns))
+	for i, one := range s.patterns {
+		texts[i] = one.text
+	}
+	return fmt.Sprintf("%q", texts)
 }
 
 // Match reports whether a pattern matches an address.

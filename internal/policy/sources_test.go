@@ -41,6 +41,22 @@ func TestSources(t *testing.T) {
 			}
 		})
 	}
+	many := make([]string, 20)
+	for i := range many {
+		many[i] = "https://example.com/**"
+	}
+	first, err := policy.NewSources(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many[19] = "https://example.org/**"
+	second, err := policy.NewSources(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Key() == second.Key() || first.String() != second.String() {
+		t.Error("different patterns have one key, or all of many patterns are printed")
+	}
 	for _, invalid := range []string{"", "git@github.com:acme/**", "github.com/acme"} {
 		if policy.CheckSource(invalid) == nil {
 			t.Errorf("%q is accepted", invalid)

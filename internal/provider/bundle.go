@@ -28,6 +28,7 @@ type bundleModel struct {
 	Directory           types.String
 	Files               types.Map
 	HelmIgnore          types.Bool
+	Sources             types.List
 	ForceSyncGeneration types.Int64
 	Digest              types.String
 	Bundles             types.Map
@@ -50,6 +51,7 @@ func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Di
 	take(options, "directory", &m.Directory)
 	take(options, "files", &m.Files)
 	take(options, "helm_ignore", &m.HelmIgnore)
+	take(options, "sources", &m.Sources)
 	take(options, "digest", &m.Digest)
 	take(options, "bundles", &m.Bundles)
 	take(options, "contents", &m.Contents)
@@ -132,12 +134,12 @@ func (m *bundleModel) git(ctx context.Context, diags *diag.Diagnostics) source.G
 }
 
 func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) followed {
-	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), charts: m.followedCharts(ctx, diags)}
+	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), charts: m.followedCharts(ctx, diags), spec: source.Spec{Definition: &source.Definition{}}}
 }
 
 func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
 	values := slices.Collect(maps.Values(m.options))
-	if framework.AnyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files, m.HelmIgnore)...) {
+	if framework.AnyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files, m.HelmIgnore, m.Sources)...) {
 		return nil
 	}
 	options, err := fleetschema.DefinitionOf(m.options)
@@ -150,6 +152,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 			Directory:  m.Directory.ValueString(),
 			Files:      framework.StringMap(ctx, m.Files, diags),
 			Path:       m.gitModel(ctx, diags).Path.ValueString(),
+			Sources:    sourcesOf(ctx, m.Sources, diags),
 			HelmIgnore: m.HelmIgnore.IsNull() || m.HelmIgnore.ValueBool(),
 			Definition: &source.Definition{Name: m.Name.ValueString(), Options: options},
 		},
@@ -168,8 +171,10 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 		r.at = "files"
 	}
 	if prior.Directory.Equal(m.Directory) && prior.Git.Equal(m.Git) {
-		r.Prior = elementsOf(prior.Bundles)
-		r.Known = r.Prior
+		r.Known = elementsOf(prior.Bundles)
+	}
+	if prior.Sources.Equal(m.Sources) {
+		r.Prior = r.Known
 	}
 	return r
 }

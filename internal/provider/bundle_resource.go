@@ -59,6 +59,7 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 			},
 		},
 		"helm_ignore": helmIgnoreAttribute(),
+		"sources":     sourcesAttribute("the bundle"),
 		"directory": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: "Local folder with a Helm chart or manifests and without a fleet.yaml. Plan and apply must see the same content.",

@@ -50,7 +50,8 @@ type providerData struct {
 }
 
 func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, error) {
-	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.Registries, RegistriesUnknown: s.RegistriesUnknown, Trust: s.Trust, AddSecret: masker.Add})
+	boundary := s.Boundary()
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.Registries, RegistriesUnknown: s.RegistriesUnknown, Boundary: boundary, Trust: s.Trust, AddSecret: masker.Add})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, err
 	for prefix, registry := range s.Registries {
 		withoutCredentials[prefix] = registry.WithoutCredentials()
 	}
-	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.RegistriesUnknown, Trust: s.Trust})
+	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.RegistriesUnknown, Boundary: boundary, Trust: s.Trust})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, err
 		Settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
-	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
+	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Boundary: boundary, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
 	f.source = source.New(source.Config{
 		Git: f.git, Charts: fetcher, PublicCharts: public, Images: fetcher, PublicImages: public,
 		Keys: keys, IgnoreRules: chart.IgnoreRules, Describe: f.charts.DescribeBundle,

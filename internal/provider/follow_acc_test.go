@@ -112,7 +112,7 @@ func TestAccChartsOfFleetYAMLFollow(t *testing.T) {
 	configure := func(follow string) {
 		t.Helper()
 		repository := strings.Replace(w.repository(), "{\n", "{\n  follow_charts = \""+follow+"\"\n", 1)
-		w.configure(t, s.provider(fmt.Sprintf("  registries = { %q = { plain_http = true } }\n", charts.RegistryURL("acme")), on), repository, target("", "fleet_gitrepo.all.bundles"))
+		w.configure(t, s.provider(fmt.Sprintf("  registries = { %q = { plain_http = true }, %q = {} }\n", charts.RegistryURL("acme"), charts.RepositoryURL()), on), repository, target("", "fleet_gitrepo.all.bundles"))
 	}
 	expect := func(version string) {
 		t.Helper()

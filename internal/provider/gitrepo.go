@@ -34,6 +34,7 @@ type gitRepoModel struct {
 	KeepResources       types.Bool   `tfsdk:"keep_resources"`
 	DeleteNamespace     types.Bool   `tfsdk:"delete_namespace"`
 	CorrectDrift        types.Object `tfsdk:"correct_drift"`
+	Sources             types.List   `tfsdk:"sources"`
 	HelmRepoURLRegex    types.String `tfsdk:"helm_repo_url_regex"`
 	ForceSyncGeneration types.Int64  `tfsdk:"force_sync_generation"`
 	Commit              types.String `tfsdk:"commit"`
@@ -52,7 +53,7 @@ type bundlePathModel struct {
 // known reports whether all values that a plan needs are known.
 func (m *gitRepoModel) known(ctx context.Context) bool {
 	return !framework.AnyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
-		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.HelmIgnore, m.ImageScans, m.ForceSyncGeneration)
+		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.Sources, m.HelmRepoURLRegex, m.HelmIgnore, m.ImageScans, m.ForceSyncGeneration)
 }
 
 func (m *gitRepoModel) git() source.GitSource {
@@ -69,6 +70,7 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 		Git: m.git(),
 		Spec: source.Spec{
 			Directory:        m.Directory.ValueString(),
+			Sources:          sourcesOf(ctx, m.Sources, diags),
 			HelmRepoURLRegex: m.HelmRepoURLRegex.ValueString(),
 			HelmIgnore:       m.HelmIgnore.IsNull() || m.HelmIgnore.ValueBool(),
 			Read: &bundle.ReadOptions{
@@ -92,8 +94,9 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 	if m.hold {
 		r.HoldBroken = elementsOf(prior.Bundles)
 	}
-	// After a change of the branch, the commits of the prior bundles may no longer exist.
-	if prior.git() == m.git() {
+	// After a change of the branch, the commits of the prior bundles may no longer exist. After a change
+	// of sources, their descriptors have the former ones.
+	if prior.git() == m.git() && prior.Sources.Equal(m.Sources) {
 		r.Prior = r.Known
 	}
 	return r

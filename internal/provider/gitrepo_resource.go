@@ -65,8 +65,11 @@ func (m *gitRepoResourceModel) write(ctx context.Context, to modelWriter, diags 
 	diags.Append(to.Set(ctx, m)...)
 }
 
-func (m *gitRepoResourceModel) follows(_ context.Context, diags *diag.Diagnostics) followed {
-	of := followed{name: m.Name.ValueString(), git: m.git(), helmRepoURLRegex: m.HelmRepoURLRegex.ValueString()}
+func (m *gitRepoResourceModel) follows(ctx context.Context, diags *diag.Diagnostics) followed {
+	of := followed{
+		name: m.Name.ValueString(), git: m.git(),
+		spec: source.Spec{Sources: sourcesOf(ctx, m.Sources, diags), HelmRepoURLRegex: m.HelmRepoURLRegex.ValueString()},
+	}
 	if m.FollowCharts.ValueString() != followConstraint {
 		return of
 	}
@@ -168,9 +171,10 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"delete_namespace": framework.OptionalBool("Delete the namespace of a release when the bundle is removed from the cluster."),
 		"correct_drift": framework.OptionalObject("Whether an apply corrects drift. With `enabled = true` it replaces `correctDrift` of all bundles, as in Fleet. "+
 			"With `enabled = false` it applies to bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", fleetschema.CorrectDrift()),
+		"sources": sourcesAttribute("the repository"),
 		"helm_repo_url_regex": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression, and for images of `imageScans` whose address does, such as `oci://docker.io/library/nginx`. " +
+			MarkdownDescription: "Where credentials may be sent; `sources` is about what may be fetched at all. Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression, and for images of `imageScans` whose address does, such as `oci://docker.io/library/nginx`. " +
 				"Default: for all addresses that have an entry in `registries`.",
 			Validators: []validator.String{framework.RegularExpression()},
 		},
@@ -185,7 +189,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 }
 
 func submodulesAttribute() schema.BoolAttribute {
-	return framework.OptionalBool("Whether submodules are read, including nested submodules, as in Fleet. Each is read with the credentials for its own URL. " +
+	return framework.OptionalBool("Whether submodules are read, including nested submodules, as in Fleet. `sources` says which of them are read with the credentials for their own URL. " +
 		"Default `true`; With `false` their folders are empty.")
 }
 

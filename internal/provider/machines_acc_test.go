@@ -318,7 +318,7 @@ func TestAccTwoMachines(t *testing.T) {
 			if test.kind == "data" {
 				bundles = "data." + bundles
 			}
-			provider := strings.ReplaceAll(p.provider(test.cache, on), fmt.Sprintf("%q", p.token()), `var.tfc_kubernetes_dynamic_credentials.aliases["a"].token_path`)
+			provider := strings.ReplaceAll(p.provider(test.cache+fmt.Sprintf("  registries = { %q = {} }\n", charts.URL("")), on), fmt.Sprintf("%q", p.token()), `var.tfc_kubernetes_dynamic_credentials.aliases["a"].token_path`)
 			configuration := "terraform {\n  required_providers {\n    fleet = { source = \"agentless-fleet/fleet\" }\n  }\n  backend \"http\" {}\n}\n" +
 				"variable \"tfc_kubernetes_dynamic_credentials\" {\n  type = object({ default = object({ token_path = string }), aliases = map(object({ token_path = string })) })\n}\n" +
 				provider + fmt.Sprintf("%s \"fleet_gitrepo\" \"one\" {\n  name = \"all\"\n  repo = %q\n  branch = \"main\"\n  paths = [\"one\", \"web\"]\n}\n", test.kind, git.URL("fleet")) +

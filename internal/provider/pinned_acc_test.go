@@ -306,7 +306,7 @@ func TestAccPinnedSources(t *testing.T) {
 				bundles = "data.fleet_gitrepo.one.bundles"
 			}
 			_, host, _ := strings.Cut(o.charts.URL(""), "://")
-			plain := fmt.Sprintf("  registries = { %q = { plain_http = true } }\n", "oci://"+host)
+			plain := fmt.Sprintf("  git = { %q = {} }\n  registries = { %q = { plain_http = true }, %q = {} }\n", o.git.URL(""), "oci://"+host, o.charts.URL(""))
 			configure := func(value string) {
 				t.Helper()
 				// The bundle fine is first by name, and has no error.

@@ -6,13 +6,18 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -116,10 +121,37 @@ type followed struct {
 	// name is the name of the resource.
 	name string
 	git  source.GitSource
-	// helmRepoURLRegex limits where credentials are sent.
-	helmRepoURLRegex string
+	// spec limits what is fetched and where credentials are sent.
+	spec source.Spec
 	// charts are the charts whose newer versions are deployed.
 	charts []bundle.Chart
+}
+
+// sourcesAttribute is the attribute of all resources that read files.
+func sourcesAttribute(of string) schema.ListAttribute {
+	attribute := framework.OptionalStrings("What the content of " + of + " may make the provider fetch: charts, their dependencies, charts in git, submodules and images. " +
+		"Each element is a pattern of a URL, such as `https://github.com/acme/**` or `oci://ghcr.io/acme/*`; `*` matches any text without a slash, `**` any text. " +
+		"An address over ssh is compared as `ssh://host/path`. Whatever matches no pattern is refused before any request, and an empty list allows nothing. The repository and the chart of the configuration need no pattern. " +
+		"Default: everything may be fetched, but credentials of `git` are used only for repositories that the configuration names. The guide on security has the details.")
+	attribute.Validators = []validator.List{listvalidator.ValueStringsAre(sourcePattern())}
+	return attribute
+}
+
+func sourcePattern() validator.String {
+	return framework.Text("must be the pattern of a URL", "Invalid pattern in sources", func(text string) string {
+		if err := policy.CheckSource(text); err != nil {
+			return report.Sentence(err)
+		}
+		return ""
+	})
+}
+
+// sourcesOf returns the patterns, nil if there is no list.
+func sourcesOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []string {
+	if list.IsNull() {
+		return nil
+	}
+	return append([]string{}, framework.Strings(ctx, list, diags)...)
 }
 
 // refreshCommit looks up the newest commit of a branch.
@@ -166,7 +198,7 @@ func refreshImages(ctx context.Context, from *source.Store, of followed, before 
 	if len(known) == 0 {
 		return
 	}
-	found, failed := from.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
+	found, failed := from.RefreshImages(ctx, of.spec, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
 		diagnostics.Add(diags, report.NoNewTags(of.name, errors.Join(failed...)))
 	}
@@ -199,7 +231,7 @@ func refreshCharts(ctx context.Context, from *source.Store, of followed, before 
 		return
 	}
 	known := storedCharts(ctx, before, diags)
-	found, failed := from.FollowCharts(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, of.charts, known)
+	found, failed := from.FollowCharts(ctx, of.spec, of.charts, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
 		diagnostics.Add(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
 	}

@@ -34,7 +34,7 @@ func TestAccSubmodules(t *testing.T) {
 	}
 	configure := func(one, two string) {
 		t.Helper()
-		w.configure(t, s.provider("", on), fmt.Sprintf(`
+		w.configure(t, s.provider(fmt.Sprintf("  git = { %q = {} }\n", server.URL("")), on), fmt.Sprintf(`
 resource "fleet_gitrepo" "one" {
   name   = "one"
   repo   = %q

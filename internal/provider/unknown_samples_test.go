@@ -187,7 +187,7 @@ func (s *samples) access() map[string]any {
 			"oci://charts.invalid/":  map[string]any{"token": "x", "insecure": true, "plain_http": true},
 			"oci://helper.invalid/":  map[string]any{"exec": map[string]any{"command": "x", "args": []any{"x"}, "env": map[string]any{"X": "x"}}},
 		},
-		"tls":  map[string]any{"ca_bundle": s.certificate, "system_roots": true},
+		"tls": map[string]any{"ca_bundle": s.certificate, "system_roots": true}, "private_addresses": false,
 		"sops": map[string]any{"age_keys": []any{s.ageKey}, "pgp_keys": []any{s.pgpKey}},
 	}
 }
@@ -197,7 +197,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	laid := map[string]any{
 		"name": "apps", "strict": true, "on_error": "hold", "follow_charts": "constraint", "helm_ignore": true, "image_scans": false, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
 		"keep_resources": true, "delete_namespace": true, "correct_drift": map[string]any{"enabled": true, "force": true, "keep_fail_history": true},
-		"helm_repo_url_regex": "^https://", "force_sync_generation": 1,
+		"sources": []any{"https://**"}, "helm_repo_url_regex": "^https://", "force_sync_generation": 1,
 	}
 	with := func(more map[string]any) map[string]any {
 		plain := maps.Clone(laid)
@@ -223,7 +223,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 // accessTable states that unknown credentials and authorities leave unknown only what needs them.
 func accessTable(unknown, attribute, prefix string) []allowed {
 	return []allowed{
-		{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}, {when: `tls.*`, unknown: unknown},
+		{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}, {when: `tls.*|private_addresses`, unknown: unknown},
 	}
 }
 
@@ -313,6 +313,8 @@ func (s *samples) sampled(attribute *tfprotov6.SchemaAttribute) any {
 		return s.charts.RepositoryURL()
 	case "version":
 		return "^1.0.0"
+	case "sources":
+		return []any{"https://**"}
 	case "values":
 		if attribute.Type.Is(tftypes.String) {
 			return "a: 1"

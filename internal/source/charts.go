@@ -71,6 +71,10 @@ func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle,
 	if c.charts == nil {
 		return whole{}, errNoCharts
 	}
+	ctx, err := spec.within(ctx)
+	if err != nil {
+		return whole{}, err
+	}
 	var added []bundle.File
 	for _, chart := range b.Wanted() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == "" && p.Chart == chart })

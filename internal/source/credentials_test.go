@@ -19,7 +19,7 @@ func TestCredentialsWhereTheExpressionMatches(t *testing.T) {
 	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
 	server.AddChart(charttest.Chart{Name: "web", Version: "1.0.0", Files: map[string]string{"templates/a.yaml": "a: b\n"}})
 	fetcher := func(username, password string) *chart.Fetcher {
-		made, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
+		made, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.URL("")), Registries: map[string]chart.Registry{
 			server.URL(""): {Username: username, Password: password},
 		}})
 		if err != nil {

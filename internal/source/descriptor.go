@@ -32,6 +32,10 @@ type Spec struct {
 	// begins with a match; "" limits nothing.
 	HelmRepoURLRegex string `json:"helmRepoURLRegex,omitempty"`
 
+	// Sources are patterns of the addresses that the content may make the provider fetch. nil allows
+	// all, without credentials of git.
+	Sources []string `json:"sources,omitzero"`
+
 	// HelmIgnore is true if the .helmignore of a chart is applied. Descriptors of earlier releases
 	// of the provider do not have it, so that they make the same bundles as then.
 	HelmIgnore bool `json:"helmIgnore,omitempty"`

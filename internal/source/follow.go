@@ -75,8 +75,8 @@ func compareCharts(a, b bundle.Chart) int {
 	return cmp.Or(strings.Compare(a.Repo, b.Repo), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 }
 
-// FollowCharts finds the newest version that each chart allows. spec limits where credentials are
-// sent. If the versions of a chart cannot be read, its version in before is kept, and failed
+// FollowCharts finds the newest version that each chart allows. spec limits what is fetched and where
+// credentials are sent. If the versions of a chart cannot be read, its version in before is kept, and failed
 // contains the error.
 func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart, before FollowedCharts) (found FollowedCharts, failed []error) {
 	versions, errs := make([]string, len(charts)), make([]error, len(charts))
@@ -111,6 +111,9 @@ func (c chartSources) version(ctx context.Context, spec Spec, chart bundle.Chart
 	}
 	charts, err := c.chartsFor(spec, chart)
 	if err != nil {
+		return "", err
+	}
+	if ctx, err = spec.within(ctx); err != nil {
 		return "", err
 	}
 	return charts.Version(ctx, chart)

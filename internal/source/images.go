@@ -196,6 +196,9 @@ func (r imageRegistries) find(ctx context.Context, spec Spec, scan ImageScan) (i
 	if err != nil {
 		return image.Tag{}, err
 	}
+	if ctx, err = spec.within(ctx); err != nil {
+		return image.Tag{}, err
+	}
 	found, err := image.Find(ctx, registry, scan.Image, scan.Policy.Choice())
 	return found.Tag, err
 }

@@ -18,7 +18,7 @@ import (
 // plain HTTP.
 func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
 	t.Helper()
-	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.RegistryURL("")), Registries: map[string]chart.Registry{
 		server.RegistryURL("acme"): {PlainHTTP: true, Username: "ci", Password: "s3cret-word"},
 	}})
 	if err != nil {
@@ -253,7 +253,7 @@ func TestImageCredentialsWhereTheExpressionMatches(t *testing.T) {
 	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
 	server.PushImage("acme/web", "1.0.0")
 	fetcher := func(username, password string) *chart.Fetcher {
-		made, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
+		made, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.RegistryURL("")), Registries: map[string]chart.Registry{
 			server.RegistryURL("acme"): {PlainHTTP: true, Username: username, Password: password},
 		}})
 		if err != nil {

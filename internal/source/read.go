@@ -67,6 +67,9 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 	case spec.Git != nil && s.git == nil:
 		return nil, nil, errNoGit
 	case spec.Git != nil:
+		if ctx, err = spec.within(ctx); err != nil {
+			return nil, nil, err
+		}
 		fetch := s.git.Fetch
 		if spec.Git.Submodules {
 			fetch = s.git.FetchWithSubmodules

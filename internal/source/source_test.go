@@ -340,6 +340,7 @@ func TestGenerateWithSubmodules(t *testing.T) {
 	for submodules, want := range map[bool][]string{false: {"a.yaml"}, true: {"a.yaml", "library/b.yaml"}} {
 		made := generate(t, newStore(t), source.Spec{
 			Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: head, Branch: "main", Submodules: submodules}, Read: readApps(),
+			Sources: []string{server.URL("library")},
 		})
 		var got []string
 		for _, file := range made["fleet-apps-web"].Bundle.Files {

@@ -13,6 +13,9 @@ resource "fleet_gitrepo" "pinned" {
   revision = "8d8c1b0e6e2f4a7d9b3c5f1a2e4d6c8b0a9f7e5d"
   paths    = ["platform"]
 
+  # What its files may make the provider fetch: charts of a Helm repository, and one private git repository.
+  sources = ["https://charts.example.com/**", "https://github.com/acme/charts.git"]
+
   # Laid on every bundle of the repository.
   target_namespace = "platform"
   labels           = { team = "platform" }
