@@ -156,7 +156,10 @@ func (w *deploymentWrite) stays() bool { return !factsOf(w.d, w.run.request.Prio
 // plan copied stays. The plan can show a release as ready that was not known to be ready, such as
 // one that a killed apply left. Then adopt waits for the objects, as a write would.
 func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written release.Written, turn release.Token) error {
-	record.Stored, record.HidesNames = w.prior.Stored, w.prior.HidesNames
+	record.Stored = w.prior.Stored
+	if w.prior.HidesNames && !record.HidesNames {
+		record.HidesNames, record.Objects = true, numbered(record.Objects, record.Digest)
+	}
 	ready := w.run.request.Ready[w.key]
 	if w.stays() && (!ready || w.prior.State == status.Ready) {
 		record.State, record.Message, record.Counts, record.NamesVary = w.prior.State, w.prior.Message, w.prior.Counts, w.prior.NamesVary

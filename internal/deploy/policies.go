@@ -25,6 +25,11 @@ func (p *Plan) checkPolicies(d target.Deployment, rendering release.Rendering, p
 		return nil
 	}
 	violations, err := policies.Planned(d, rendering)
+	if len(rendering.HiddenTexts) > 0 {
+		masker := &diff.Masker{}
+		masker.Add(rendering.HiddenTexts...)
+		violations = masked(violations, masker.Text)
+	}
 	p.Violations = append(p.Violations, violations...)
 	return err
 }
@@ -32,13 +37,13 @@ func (p *Plan) checkPolicies(d target.Deployment, rendering release.Rendering, p
 // check returns the policy check that runs before objects are written, nil if none is needed. The
 // plan has checked the objects that most charts render. But the plan may have run in another
 // process. Hooks, values from the cluster and objects that a chart looks up are known only now.
-func (w *deploymentWrite) check() func([]diff.Document) error {
+func (w *deploymentWrite) check() func([]diff.Document, func(string) string) error {
 	policies := w.run.request.Policies
 	if policies == nil || !policies.NeedsObjects(w.d) {
 		return nil
 	}
-	return func(documents []diff.Document) error {
-		denied, warned := policy.Split(policies.Written(w.d, documents))
+	return func(documents []diff.Document, mask func(string) string) error {
+		denied, warned := policy.Split(masked(policies.Written(w.d, documents), mask))
 		if !allKnown(w.run.request.Planned[w.key]) { // Else the plan has warned already.
 			w.run.results.addWarned(warned)
 		}
@@ -47,6 +52,14 @@ func (w *deploymentWrite) check() func([]diff.Document) error {
 		}
 		return nil
 	}
+}
+
+// masked returns violations whose texts quote nothing that must not be printed.
+func masked(violations []policy.Violation, mask func(text string) string) []policy.Violation {
+	for i := range violations {
+		violations[i].Text, violations[i].Object = mask(violations[i].Text), mask(violations[i].Object)
+	}
+	return violations
 }
 
 // addWarned notes violations that only warn.

@@ -63,7 +63,24 @@ func (h *heldChanges) write(d target.Deployment) error {
 	for _, key := range append([]Key{KeyOf(d)}, h.deployed[releaseOn(d.Cluster, d.Namespace, d.Release)]...) {
 		of = h.addDeployed(of, key)
 	}
+	if d.HelmOptions().TakeOwnership { // It could change objects of any deployment of the target.
+		for _, key := range h.onCluster(d.Cluster) {
+			of = h.addDeployed(of, key)
+		}
+	}
 	return h.closed(d.Cluster, of, isDriftOnly(d, h.prior))
+}
+
+// onCluster returns the deployments that a cluster has in state, sorted.
+func (h *heldChanges) onCluster(cluster string) []Key {
+	var keys []Key
+	for key := range h.prior {
+		if key.Cluster == cluster {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, Key.Compare)
+	return keys
 }
 
 // removal returns why a removal is held by a window, nil if it is not.

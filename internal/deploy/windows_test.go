@@ -67,6 +67,8 @@ func TestCompareWithWindows(t *testing.T) {
 	relabelled.Bundle.Definition.Labels = map[string]string{"name": "free"}
 	renamed := deploymentOf("a", "free", "new")
 	renamed.Release = "one"
+	taking := deploymentOf("a", "free", "new")
+	taking.Options.Helm = &fleetyaml.Helm{TakeOwnership: true}
 	unless := func(s *window.Specification) {
 		labelled(s)
 		s.Effect, s.Cron, s.Duration = window.Deny, "0 6 * * *", "12h"
@@ -110,6 +112,9 @@ func TestCompareWithWindows(t *testing.T) {
 		},
 		"another name for the release": {
 			window: ofOne, wanted: []target.Deployment{renamed}, prior: one, want: "+0 ~0 -0 =1, 2 held", held: []string{"a/free deploying nightly", "a/one removing nightly"},
+		},
+		"another bundle that takes objects over": {
+			window: ofOne, wanted: []target.Deployment{deploymentOf("a", "one", "old"), taking}, prior: one, want: "+0 ~0 -0 =1, 1 held", held: []string{"a/free deploying nightly"},
 		},
 		"another name for a release of another cluster": {
 			window: ofOne, wanted: []target.Deployment{renamed}, prior: map[deploy.Key]deploy.Record{key("b", "one"): recordOf("one")}, want: "+1 ~0 -0 =1, 1 held", held: []string{"b/one removing nightly"},

@@ -88,6 +88,9 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 			record.State = status.WaitApplied
 		}
 		err = p.deployment.MaskError(err)
+		if p.deployment.HasSecretContent() { // The agent prints what templates make of it.
+			err = diff.WithText(err, withoutSecrets(deploy.Record{}, waiter.last))
+		}
 		record.Message = status.Message(diff.PrintableLine(err.Error()))
 		w.run.fail(key, "deploying", err, &record)
 	}

@@ -35,7 +35,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	takes := w.TakeOwnership || options.TakeOwnership
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description
-	install.Labels = labelsOf(w.Mark)
+	install.Labels = labelsOf(op.markOfRendering(w.Mark))
 	install.PostRenderer = x.manifestWriter(ctx, op, d, w)
 	if len(loaded.CRDObjects()) > 0 {
 		defer x.capabilities.forget()

@@ -190,7 +190,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 
-			HidesNames: len(o.records.rendered.HiddenNames) > 0,
+			HidesNames: o.records.rendered.HidesNames,
 		},
 	}
 	if !w.Wait {

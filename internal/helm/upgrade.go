@@ -37,7 +37,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	if options.MaxHistory > 0 {
 		upgrade.MaxHistory = options.MaxHistory
 	}
-	upgrade.Labels = labelsOf(w.Mark)
+	upgrade.Labels = labelsOf(op.markOfRendering(w.Mark))
 	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
 	if !takes && w.MovesObjects() {
 		op.records.before = func() error { return op.client.refuseExisting(w, false) }

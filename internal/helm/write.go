@@ -120,7 +120,7 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	if err != nil {
 		return err
 	}
-	return w.Check(documents)
+	return w.Check(documents, op.masker.Text)
 }
 
 // prepare prepares the namespace and, at the same time, reads the records that Helm reads
@@ -173,6 +173,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
 	}
+	w.Mark.UninstallPolicy.OwnValues = w.Mark.UninstallPolicy.OwnValues && markOf(record.Labels).UninstallPolicy.OwnValues
 	seen, by, content := observedOf(record), w.Claimant(), recordOf(op.records.asStored(record))
 	proof, isProven := by.ProofOf(seen)
 	if !by.Trusts(seen) || isProven && seen.Content != "" && !content.matches(proof, seen) {
@@ -212,11 +213,20 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	}
 	op.records.rendered = made
 	op.client.checked.add(made.Written)
-	op.masker.Add(made.HiddenNames...)
+	op.masker.Add(made.HiddenTexts...)
 	for _, document := range made.Written { // An API server that refuses an object can quote it.
 		op.masker.AddSecret(document.Object.Object)
 	}
 	return made.Bare, nil
+}
+
+// markOfRendering returns the mark of a revision whose objects were rendered. Values that templates
+// have looked up are not those of the deployment.
+func (o *operation) markOfRendering(mark release.Mark) release.Mark {
+	if o.records.rendered.HasSecretInput {
+		mark.UninstallPolicy.OwnValues = false
+	}
+	return mark
 }
 
 // replacesDrift reports whether objects are replaced if they cannot be changed back.

@@ -5,6 +5,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -47,9 +49,13 @@ func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 	}
 }
 
-// SilenceClients stops client-go from writing messages of servers to standard error, where they are
-// not masked. It sets the logger of the process, so main calls it first.
-func SilenceClients() { klog.SetLogger(klog.Logger{}) }
+// SilenceClients stops client-go and Helm from writing messages of servers and texts of charts to
+// standard error, where they are not masked. It sets the loggers of the process, so main calls it
+// first.
+func SilenceClients() {
+	klog.SetLogger(klog.Logger{})
+	log.SetOutput(io.Discard)
+}
 
 // New returns a function that makes the given version of the provider. The caller runs cleanup at
 // the end; it removes what the provider leaves behind.

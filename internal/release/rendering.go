@@ -36,6 +36,8 @@ type Rendering struct {
 	// HidesContent is true if templates had secret input, so that the content of the objects must not
 	// be shown. HidesNames is true if their names must not be shown either.
 	HidesContent, HidesNames bool
+	// HiddenTexts are texts in objects that must not be printed.
+	HiddenTexts []string
 	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }

@@ -48,7 +48,7 @@ type Write struct {
 	NamespaceUsedBy []string
 	// Check can refuse the objects before anything is written. Its argument is the rendering of the
 	// deployment for its cluster. It is nil if there is nothing to check.
-	Check func(documents []diff.Document) error
+	Check func(documents []diff.Document, mask func(text string) string) error
 	// Token is the token of the operation, nil if operations are not counted.
 	Token Token
 	// Listener follows the operation, nil for none.

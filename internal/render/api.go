@@ -53,7 +53,9 @@ func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Renderi
 	}
 	manifest.HideContent(rendering.Objects, d.Digest)
 	rendering.Irreproducible = d.Mask(rendering.Irreproducible)
-	return c.withoutHiddenNames(d, rendering), nil
+	rendering = c.withoutHiddenNames(d, rendering)
+	rendering.HiddenTexts = c.hiddenTexts(d, rendering.Chart, rendering.Documents)
+	return rendering, nil
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version, such as "v1.36.0",

@@ -32,9 +32,11 @@ type Chart struct {
 	Hooks    []Hook
 	// Written are the documents of the manifest, of the hooks and below crds/.
 	Written []manifest.Written
-	// HiddenNames are parts of the identities of objects that must not be printed: the templates had
-	// secret input, and the names are written in no file.
-	HiddenNames []string
+	// HasSecretInput reports that the templates had secret input. Then HiddenTexts are the texts in
+	// objects that must not be printed, because they are written in no file, and HidesNames reports
+	// that parts of the identities of objects are among them.
+	HasSecretInput, HidesNames bool
+	HiddenTexts                []string
 
 	ordinary []Document
 	crds     []chart.CRD
@@ -44,7 +46,7 @@ type Chart struct {
 // Chart renders the chart of a deployment for a revision of its release. Helm itself would run the
 // templates in this process. mapper is used to find kinds of the cluster that have no namespace.
 func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
-	watch := &secretWatch{lookup: lookup}
+	watch := &lookupWatch{lookup: lookup}
 	made, err := c.chart(ctx, d, revision, watch.look, mapper)
 	if !d.HasSecretContent() && !d.ReadsSecrets() && !watch.found.Load() {
 		return made, err
@@ -52,11 +54,12 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, hide(err)
 	}
-	identities, err := made.Documents(d)
+	documents, err := made.documentsOfTemplates(d)
 	if err != nil {
 		return Chart{}, hide(err)
 	}
-	made.HiddenNames = c.hiddenNames(d, made.Recorded.Name(), objectsOf(identities))
+	made.HasSecretInput, made.HiddenTexts = true, c.hiddenTexts(d, made.Recorded.Name(), documents)
+	made.HidesNames = len(c.hiddenNames(d, made.Recorded.Name(), objectsOf(documents))) > 0
 	return made, nil
 }
 
@@ -223,6 +226,15 @@ func (c *Chart) Documents(d target.Deployment) ([]diff.Document, error) {
 		}
 		all = crds
 	}
+	made, err := c.documentsOfTemplates(d)
+	if err != nil {
+		return nil, err
+	}
+	return withScopes(append(all, made...), c.mapper), nil
+}
+
+// documentsOfTemplates returns the objects without those below crds/.
+func (c *Chart) documentsOfTemplates(d target.Deployment) (all []diff.Document, err error) {
 	for _, document := range c.ordinary {
 		found, err := manifest.Documents([]*unstructured.Unstructured{document.Object}, nil, d.Namespace)
 		if err != nil {
@@ -237,7 +249,7 @@ func (c *Chart) Documents(d target.Deployment) ([]diff.Document, error) {
 		}
 		all = append(all, placed(found, hook.Place)...)
 	}
-	return withScopes(all, c.mapper), nil
+	return all, nil
 }
 
 func placed(documents []diff.Document, place string) []diff.Document {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -76,25 +77,26 @@ func isError[E error](err error) bool {
 	return ok
 }
 
-// secretWatch notes whether templates look up a Secret.
-type secretWatch struct {
+// lookupWatch notes whether templates look up an object. An object of any kind can contain a secret:
+// another bundle can have put it there.
+type lookupWatch struct {
 	lookup Lookup
 	found  atomic.Bool
 }
 
-func (w *secretWatch) look(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	found, err := w.lookup(ctx, apiVersion, kind, namespace, name)
-	if strings.EqualFold(kind, "Secret") || strings.EqualFold(kind, "SecretList") {
+	if len(found) > 0 {
 		w.found.Store(true)
 	}
 	return found, err
 }
 
 // hiddenNames returns the kinds, namespaces and names of objects that are not written in a template
-// or a file of the bundle, and that are not those of the release. A name may also have two parts that
+// or a file of the bundle, and that are not those of the release, and the versions of the kinds. A name may also have two parts that
 // are written there: charts put the name of the release before another, and kustomizations a prefix.
 func (c *Charts) hiddenNames(d target.Deployment, chart string, objects []diff.Object) []string {
-	known := nameSources{words: c.wordsOf(d), writeOnly: writeOnlyNames(d), first: []string{d.Release + "-" + chart, d.Release + "-" + d.Bundle.Name, d.Release, d.Namespace, chart, d.Bundle.Name}}
+	known := c.nameSources(d, chart)
 	var hidden []string
 	for _, object := range objects {
 		for _, name := range []string{object.Kind, object.Group, object.Namespace, object.Name} {
@@ -126,6 +128,52 @@ func objectsOf(documents []diff.Document) []diff.Object {
 	return objects
 }
 
+// hiddenTexts returns hiddenNames, and all other texts and numbers in objects that are not made of the
+// words in files. An API server or a policy can quote them.
+func (c *Charts) hiddenTexts(d target.Deployment, chart string, documents []diff.Document) []string {
+	known, hidden := c.nameSources(d, chart), c.hiddenNames(d, chart, objectsOf(documents))
+	for _, document := range documents {
+		var content any
+		decoder := json.NewDecoder(strings.NewReader(document.Content))
+		decoder.UseNumber()
+		if decoder.Decode(&content) == nil {
+			hidden = known.addHidden(hidden, content)
+		}
+	}
+	slices.Sort(hidden)
+	return slices.Compact(hidden)
+}
+
+// addHidden adds the texts in a JSON value that are not public.
+func (s nameSources) addHidden(to []string, value any) []string {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			to = s.addHidden(s.addHidden(to, key), item)
+		}
+	case []any:
+		for _, item := range value {
+			to = s.addHidden(to, item)
+		}
+	case json.Number:
+		return s.addHidden(to, value.String())
+	case string:
+		for word := range strings.FieldsFuncSeq(value, isBetweenWords) { // Such as docker.io/library/nginx:1.29.
+			if !s.have(word) && !s.words[strings.Trim(word, inWords)] {
+				return append(to, value)
+			}
+		}
+	}
+	return to
+}
+
+func (c *Charts) nameSources(d target.Deployment, chart string) nameSources {
+	return nameSources{
+		words: c.wordsOf(d), writeOnly: writeOnlyNames(d),
+		first: []string{d.Release + "-" + chart, d.Release + "-" + d.Bundle.Name, d.Release, d.Namespace, chart, d.Bundle.Name},
+	}
+}
+
 // nameSources are what names can be made of in public.
 type nameSources struct {
 	words map[string]bool
@@ -138,6 +186,9 @@ type nameSources struct {
 func (s nameSources) have(name string) bool {
 	if name == "" || s.words[name] || slices.Contains(s.writeOnly, name) {
 		return true
+	}
+	if first, rest, ok := strings.Cut(name, ":"); ok { // As RBAC names roles.
+		return s.have(first) && s.have(rest)
 	}
 	for _, first := range s.first {
 		if rest, ok := strings.CutPrefix(name, first); ok && (rest == "" || rest[0] == '-' && (s.words[rest] || s.words[rest[1:]])) {
@@ -191,11 +242,14 @@ func (c *Charts) wordsOf(d target.Deployment) map[string]bool {
 
 // addWords adds the words that a name can have. A dash before a word belongs to it, and does not.
 func addWords(to map[string]bool, text string) {
-	const other = "-.:" // RBAC has names with colons.
-	between := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(other, r)
+	for word := range strings.FieldsFuncSeq(text, isBetweenWords) {
+		to[word], to[strings.Trim(word, inWords)] = true, true
 	}
-	for word := range strings.FieldsFuncSeq(text, between) {
-		to[word], to[strings.Trim(word, other)] = true, true
-	}
+}
+
+// inWords are the characters in words that are no letters and no digits.
+const inWords = "-."
+
+func isBetweenWords(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(inWords, r)
 }

@@ -22,7 +22,7 @@ func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int,
 	if d.Capabilities != nil {
 		of.Capabilities = *d.Capabilities
 	}
-	watch := &secretWatch{lookup: lookupIn(objects)}
+	watch := &lookupWatch{lookup: lookupIn(objects)}
 	rendering, err := c.Sandbox.Upgrade(ctx, d, of, watch.look)
 	if !d.Bundle.HasSecrets() && !watch.found.Load() {
 		return rendering, err

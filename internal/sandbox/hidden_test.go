@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -69,6 +70,7 @@ func chartOf(input, template string) map[string]string {
 	}
 	return map[string]string{
 		"Chart.yaml": chartYAML, "values.schema.json": `{"properties": {"password": {"maxLength": 100}}}`,
+		"templates/_words.tpl":   `{{/* fail "hunter" required "hunter" */}}`,
 		"templates/_helpers.tpl": "{{ define \"web.fail\" }}\n{{ fail . }}\n{{ end }}",
 		"templates/a.yaml":       configMap("a", "x") + get + "\n" + template,
 	}
@@ -85,29 +87,30 @@ func TestFailuresWithSecretInput(t *testing.T) {
 		// isPlanned is true if only a plan finds the mistake.
 		isPlanned bool
 	}{
-		"fail, in hexadecimal":   {template: `{{ fail (printf "%x" $p) }}`, want: "web/templates/a.yaml:6:3"},
-		"fail, reversed":         {template: `{{ fail ($p | splitList "" | reverse | join "") }}`, want: "web/templates/a.yaml:6:3"},
-		"fail, in upper case":    {template: `{{ fail (upper $p) }}`, want: "web/templates/a.yaml:6:3"},
-		"fail, in parts":         {template: `{{ fail (printf "%s, %s" (substr 0 7 $p) (substr 7 14 $p)) }}`, want: "web/templates/a.yaml:6:3"},
-		"fail, as numbers":       {template: `{{ fail (print (list (index $p 0) (index $p 1))) }}`, want: "web/templates/a.yaml:6:3"},
-		"fail, as a place":       {template: `{{ fail (printf "template: web/templates/a.yaml:%d:%d: x" (index $p 0) (index $p 1)) }}`, want: "web/templates/a.yaml:6:3"},
-		"fail with a literal":    {template: `{{ if $p }}{{ fail "set a longer password" }}{{ end }}`, want: "set a longer password"},
-		"a helper fails":         {template: `{{ include "web.fail" (printf "%x" $p) }}`, want: "web/templates/a.yaml:6:3"},
-		"required":               {template: `{{ required (printf "%x" $p) nil }}`, want: "web/templates/a.yaml:6:3"},
-		"a function":             {template: `{{ atoi $p | add1 }}{{ mustRegexMatch (printf "[%x" $p) "x" }}`, want: "web/templates/a.yaml:6:"},
-		"a function in a helper": {template: "{{ define \"web.match\" }}\n{{ mustRegexMatch (printf \"[%s\" .) \"x\" }}\n{{ end }}{{ include \"web.match\" (printf \"%x\" $p) }}", want: "web/templates/a.yaml:7:3, in mustRegexMatch"},
-		"a field":                {template: `{{ (printf "%x" $p).field }}`, want: "web/templates/a.yaml:6:"},
-		"an index":               {template: `{{ index (dict) (printf "%x" $p) "x" }}`, want: "web/templates/a.yaml:6:3, in index"},
-		"a text of tpl":          {template: `{{ tpl (printf "%s{{ fail \"x\" }}" (repeat 104 "\n")) . }}`, want: "web/templates/a.yaml:6:3"},
-		"an error of tpl":        {template: `{{ tpl (printf "{{ %x" $p) . }}`, want: "web/templates/a.yaml:6:3, in tpl"},
-		"an unknown template":    {template: `{{ include (printf "%x" $p) . }}`, want: "web/templates/a.yaml:6:3, in include"},
-		"no YAML":                {template: `a: b: {{ printf "%x" $p }}`, want: "web/templates/a.yaml"},
-		"no kind":                {template: "---\n{{ printf \"%x\" $p }}: x\n", want: "web/templates/a.yaml"},
-		"another spelling":       {template: "---\napiVersion: v1\nKind: {{ printf \"%x\" $p }}\nkind: x\nmetadata: {name: x}\n", want: "web/templates/a.yaml"},
-		"an object twice":        {template: strings.Repeat("---\n"+configMap(`{{ printf "x%x" $p }}`, "x"), 2), want: "web/templates/a.yaml", isPlanned: true},
-		"a label":                {template: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {\"{{ printf \"%x\" $p }}\": 1}}\n", want: "web/templates/a.yaml", isPlanned: true},
-		"a type":                 {template: "---\napiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {ports: [{name: x, port: \"{{ printf \"%x\" $p }}\"}]}\n", want: "web/templates/a.yaml", isPlanned: true},
-		"a record":               {template: "---\napiVersion: v1\nkind: Secret\nmetadata: {name: \"sh.helm.release.v1.{{ printf \"%x\" $p }}.v1\"}\n", want: ""},
+		"fail, in hexadecimal":             {template: `{{ fail (printf "%x" $p) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail, reversed":                   {template: `{{ fail ($p | splitList "" | reverse | join "") }}`, want: "web/templates/a.yaml:6:3"},
+		"fail, in upper case":              {template: `{{ fail (upper $p) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail, in parts":                   {template: `{{ fail (printf "%s, %s" (substr 0 7 $p) (substr 7 14 $p)) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail, as numbers":                 {template: `{{ fail (print (list (index $p 0) (index $p 1))) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail, as a place":                 {template: `{{ fail (printf "template: web/templates/a.yaml:%d:%d: x" (index $p 0) (index $p 1)) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail with a word of another file": {template: `{{ fail (printf "%s" (substr 0 6 $p)) }}`, want: "web/templates/a.yaml:6:3"},
+		"fail with a literal":              {template: `{{ if $p }}{{ fail "set a longer password" }}{{ end }}`, want: "set a longer password"},
+		"a helper fails":                   {template: `{{ include "web.fail" (printf "%x" $p) }}`, want: "web/templates/a.yaml:6:3"},
+		"required":                         {template: `{{ required (printf "%x" $p) nil }}`, want: "web/templates/a.yaml:6:3"},
+		"a function":                       {template: `{{ atoi $p | add1 }}{{ mustRegexMatch (printf "[%x" $p) "x" }}`, want: "web/templates/a.yaml:6:"},
+		"a function in a helper":           {template: "{{ define \"web.match\" }}\n{{ mustRegexMatch (printf \"[%s\" .) \"x\" }}\n{{ end }}{{ include \"web.match\" (printf \"%x\" $p) }}", want: "web/templates/a.yaml:7:3, in mustRegexMatch"},
+		"a field":                          {template: `{{ (printf "%x" $p).field }}`, want: "web/templates/a.yaml:6:"},
+		"an index":                         {template: `{{ index (dict) (printf "%x" $p) "x" }}`, want: "web/templates/a.yaml:6:3, in index"},
+		"a text of tpl":                    {template: `{{ tpl (printf "%s{{ fail \"x\" }}" (repeat 104 "\n")) . }}`, want: "web/templates/a.yaml:6:3"},
+		"an error of tpl":                  {template: `{{ tpl (printf "{{ %x" $p) . }}`, want: "web/templates/a.yaml:6:3, in tpl"},
+		"an unknown template":              {template: `{{ include (printf "%x" $p) . }}`, want: "web/templates/a.yaml:6:3, in include"},
+		"no YAML":                          {template: `a: b: {{ printf "%x" $p }}`, want: "web/templates/a.yaml"},
+		"no kind":                          {template: "---\n{{ printf \"%x\" $p }}: x\n", want: "web/templates/a.yaml"},
+		"another spelling":                 {template: "---\napiVersion: v1\nKind: {{ printf \"%x\" $p }}\nkind: x\nmetadata: {name: x}\n", want: "web/templates/a.yaml"},
+		"an object twice":                  {template: strings.Repeat("---\n"+configMap(`{{ printf "x%x" $p }}`, "x"), 2), want: "web/templates/a.yaml", isPlanned: true},
+		"a label":                          {template: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {\"{{ printf \"%x\" $p }}\": 1}}\n", want: "web/templates/a.yaml", isPlanned: true},
+		"a type":                           {template: "---\napiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {ports: [{name: x, port: \"{{ printf \"%x\" $p }}\"}]}\n", want: "web/templates/a.yaml", isPlanned: true},
+		"a record":                         {template: "---\napiVersion: v1\nkind: Secret\nmetadata: {name: \"sh.helm.release.v1.{{ printf \"%x\" $p }}.v1\"}\n", want: ""},
 	}
 	for input, set := range secretInputs() {
 		for name, test := range tests {
@@ -164,7 +167,7 @@ func TestNamesWithSecretInput(t *testing.T) {
 		"a namespace":           {template: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: {{ printf \"n%x\" $p }}}\n", hidden: []string{"n" + hex.EncodeToString([]byte(password))}},
 		"a kind":                {template: "---\napiVersion: v1\nkind: {{ printf \"K%x\" $p }}\nmetadata: {name: x}\n", hidden: []string{"K" + hex.EncodeToString([]byte(password))}},
 		"a hook":                {template: "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ printf \"h%x\" $p }}, annotations: {helm.sh/hook: pre-install}}\n", hidden: []string{"h" + hex.EncodeToString([]byte(password))}},
-		"a literal, and others": {template: "---\n" + configMap("literal", "x") + "---\n" + configMap(`{{ upper $p | lower | trunc 6 }}`, "x"), hidden: []string{"hunter"}},
+		"a literal, and others": {template: "---\n" + configMap("literal", "x") + "---\n" + configMap(`{{ upper $p | lower | trunc 7 }}`, "x"), hidden: []string{"hunter7"}},
 	}
 	for input, set := range secretInputs() {
 		for name, test := range tests {
@@ -176,8 +179,13 @@ func TestNamesWithSecretInput(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(made.HiddenNames, test.hidden) {
-					t.Errorf("the apply hides %q, want %q", made.HiddenNames, test.hidden)
+				for _, name := range test.hidden {
+					if !slices.Contains(made.HiddenTexts, name) {
+						t.Errorf("the apply hides %q, want %q", made.HiddenTexts, test.hidden)
+					}
+				}
+				if made.HidesNames != (test.hidden != nil) {
+					t.Errorf("hides names: %v, want %q", made.HidesNames, test.hidden)
 				}
 				if input != "sops" {
 					return
@@ -193,6 +201,67 @@ func TestNamesWithSecretInput(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Texts that templates make, and that an API server or a policy can quote, are hidden.
+func TestTextsWithSecretInput(t *testing.T) {
+	t.Parallel()
+	charts := &render.Charts{Sandbox: newClient(t)}
+	const pod = `---
+apiVersion: v{{ printf "%x" $p }}
+kind: Pod
+metadata: {name: literal, labels: {"{{ printf "%x" $p }}.example.com": x}}
+spec: {replicas: {{ add 1234567 (len $p) }}, containers: [{name: x, image: "evil.io/{{ printf "%x" $p }}"}]}
+`
+	coded := hex.EncodeToString([]byte(password))
+	for input, set := range secretInputs() {
+		t.Run(input, func(t *testing.T) {
+			t.Parallel()
+			d := deployment(chartOf(input, pod), set)
+			d.Digest = d.Bundle.Content // Equal digests are rendered once.
+			made, err := charts.Chart(t.Context(), d, render.Revision{Number: 1}, lookUpPassword, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts := map[string][]string{"apply": made.HiddenTexts}
+			if input == "sops" {
+				planned, err := charts.Render(t.Context(), d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts["plan"] = planned.HiddenTexts
+			}
+			for of, hidden := range texts {
+				masker := &diff.Masker{}
+				masker.Add(hidden...)
+				for _, quoting := range []string{
+					`metadata.labels: Invalid value: "` + coded + `.example.com": no label`, `no matches for kind "Pod" in version "v` + coded + `"`,
+					"the image evil.io/" + coded + " is not allowed", "1234581 replicas are more than 3",
+				} {
+					text := masker.Text(quoting)
+					expectNoSecret(t, of, text)
+					if strings.Contains(text, "1234581") {
+						t.Errorf("%s: %s", of, text)
+					}
+				}
+			}
+			if !made.HasSecretInput {
+				t.Error("the rendering has no secret input")
+			}
+		})
+	}
+}
+
+// Another bundle can have put a secret into an object of any kind.
+func TestLookupOfAnyKindIsSecretInput(t *testing.T) {
+	t.Parallel()
+	charts := &render.Charts{Sandbox: newClient(t)}
+	d := deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail (lookup "v1" "ConfigMap" "ns" "a").data.key }}`}, nil)
+	look := func(context.Context, string, string, string, string) (map[string]any, error) {
+		return map[string]any{"data": map[string]any{"key": hex.EncodeToString([]byte(password))}}, nil
+	}
+	_, err := charts.Chart(t.Context(), d, render.Revision{Number: 1}, look, nil)
+	expectNoSecret(t, "apply", fmt.Sprint(err))
 }
 
 // A value of a ConfigMap is not secret: errors show it.

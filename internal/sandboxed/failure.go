@@ -23,7 +23,7 @@ func publicFailure(c *chart.Chart, err error) string {
 	}
 	if failure, ok := strings.CutPrefix(err.Error(), "execution error at ("); ok {
 		place, text := cutPlace(templates, failure)
-		if text, ok = strings.CutPrefix(text, "): "); ok && isLiteral(templates, text) {
+		if text, ok = strings.CutPrefix(text, "): "); ok && isLiteralAt(templates, place, text) {
 			return place + ": " + text
 		}
 		return withCall(place, "fail or required")
@@ -100,16 +100,37 @@ func functionIn(text string) string {
 	return firstWord.FindString(code)
 }
 
-// isLiteral reports whether a template calls fail or required with this text.
-func isLiteral(templates map[string]string, text string) bool {
+// isLiteralAt reports whether a template calls fail or required with this text at a place, such as
+// "web/templates/a.yaml:3:4".
+func isLiteralAt(templates map[string]string, place, text string) bool {
+	rest, column, _ := cutLast(place)
+	name, line, ok := cutLast(rest)
+	code, found := templates[name]
+	if !ok || !found {
+		return false
+	}
+	for range line - 1 {
+		if _, code, ok = strings.Cut(code, "\n"); !ok {
+			return false
+		}
+	}
+	code = code[min(column, len(code)):]
 	for _, function := range []string{"fail ", "required "} {
 		for _, quoted := range []string{strconv.Quote(text), "`" + text + "`"} {
-			for _, code := range templates {
-				if strings.Contains(code, function+quoted) {
-					return true
-				}
+			if strings.HasPrefix(code, function+quoted) {
+				return true
 			}
 		}
 	}
 	return false
+}
+
+// cutLast cuts the last number from a place.
+func cutLast(place string) (rest string, number int, ok bool) {
+	i := strings.LastIndexByte(place, ':')
+	if i < 0 {
+		return place, 0, false
+	}
+	number, err := strconv.Atoi(place[i+1:])
+	return place[:i], number, err == nil
 }
