@@ -142,6 +142,9 @@ func TestAttackForgedRecordHidesObjects(t *testing.T) {
 			}
 			t.Run(name+" confined "+how, func(t *testing.T) {
 				t.Parallel()
+				if how != "by nothing" && name == "the bundle leaves" {
+					testenv.RequireSoak(t)
+				}
 				r := newReach(t, env)
 				if confined.hasAccount {
 					r.makeAccount(t, 0, r.namespace)

@@ -360,100 +360,59 @@ func TestAttackGuessOfARecord(t *testing.T) {
 	}
 }
 
-// A tenant sets the digest of a record to that of the next version. The plan shows the change, and
-// the apply deploys it.
+// A tenant sets the digest of a record to that of the next version, with the codes of an older
+// revision. The plan shows the change, and the apply deploys it. TestAttackForgedDigest has the other
+// ways.
 func TestAttackDigestOfARecord(t *testing.T) {
 	t.Parallel()
 	const digest = attackLabel + "digest"
-	env := testenv.Shared(t)
-	tests := map[string]func(t *testing.T, s *fixture, next string){
-		"of the revision in state": func(t *testing.T, s *fixture, next string) {
-			t.Helper()
-			s.relabel(t, map[string]string{digest: next})
-		},
-		"with the codes of an older revision": func(t *testing.T, s *fixture, next string) {
-			t.Helper()
-			older, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.relabel(t, map[string]string{digest: next, attackLabel + "mac": older.Labels[attackLabel+"mac"], attackLabel + "content": older.Labels[attackLabel+"content"]})
-		},
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	deploy := func(value string) {
+		w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
+		w.apply(t)
 	}
-	for name, forge := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, w := newFixture(t, env), newWorkspace(t)
-			deploy := func(value string) {
-				w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
-				w.apply(t)
-			}
-			deploy("y")
-			next := s.newestRecord(t, 0, "app").Labels[digest]
-			deploy("x")
-			forge(t, s, next)
-			deploy("y")
-			if got := s.value(t, 0, "app"); got != "y" {
-				t.Errorf("%q is live", got)
-			}
-			w.expectEmptyPlan(t)
-		})
+	deploy("y")
+	next := s.newestRecord(t, 0, "app").Labels[digest]
+	deploy("x")
+	older, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), "sh.helm.release.v1.app.v1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	s.relabel(t, map[string]string{digest: next, attackLabel + "mac": older.Labels[attackLabel+"mac"], attackLabel + "content": older.Labels[attackLabel+"content"]})
+	deploy("y")
+	if got := s.value(t, 0, "app"); got != "y" {
+		t.Errorf("%q is live", got)
+	}
+	w.expectEmptyPlan(t)
 }
 
-// Labels that a tenant writes neither make a removal forget a release nor permit it. The error says
-// what happened.
+// Labels of a newer revision that a tenant writes neither make a removal forget a release nor permit
+// it. The error says what happened. TestAttackForgedLabels changes labels in place.
 func TestAttackRemovalByLabels(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	successor := map[string]string{attackLabel + "instance": "another", attackLabel + "target": "another"}
-	tests := map[string]struct {
-		forge func(t *testing.T, s *fixture)
-		kept  bool // The release stays, and so does the state.
-	}{
-		"changed in place: another target": {forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.relabel(t, successor)
-		}},
-		"changed in place: another owner": {forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.relabel(t, map[string]string{attackLabel + "owner": "another"})
-		}},
-		"changed in place: no owner": {forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.relabel(t, map[string]string{attackLabel + "owner": ""})
-		}},
-		"newer: another target": {kept: true, forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.forgeNext(t, "app", successor)
-		}},
-		"newer: this target": {kept: true, forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.forgeNext(t, "app", nil)
-		}},
-		"newer: no owner": {kept: true, forge: func(t *testing.T, s *fixture) {
-			t.Helper()
-			s.forgeNext(t, "app", map[string]string{attackLabel + "owner": ""})
-		}},
-	}
-	for name, test := range tests {
+	for name, labels := range map[string]map[string]string{
+		"another target": successor, "this target": nil, "no owner": {attackLabel + "owner": ""},
+	} {
 		for _, refresh := range []string{"-refresh=true", "-refresh=false"} {
 			t.Run(name+", "+refresh, func(t *testing.T) {
 				t.Parallel()
+				if refresh == "-refresh=false" {
+					testenv.RequireSoak(t)
+				}
 				s, w := newFixture(t, env), newWorkspace(t)
 				w.configure(t, s.provider("", on), s.bundle("app", "x"), target("", "fleet_bundle.app.bundles"))
 				w.apply(t)
-				test.forge(t, s)
+				s.forgeNext(t, "app", labels)
 				output := w.destroyOutput(t, refresh)
-				if got := s.isThere(t, "app"); got != test.kept {
-					t.Errorf("the object is there: %t, want %t", got, test.kept)
+				if !s.isThere(t, "app") {
+					t.Error("the object was removed")
 				}
-				if got := strings.Contains(w.managed(t), all); got != test.kept {
-					t.Errorf("the state has the target: %t, want %t", got, test.kept)
+				if !strings.Contains(w.managed(t), all) {
+					t.Error("the state has forgotten the target")
 				}
-				if test.kept {
-					expectMention(t, output, "after the last revision of this provider", "take_ownership")
-				}
+				expectMention(t, output, "after the last revision of this provider", "take_ownership")
 			})
 		}
 	}
