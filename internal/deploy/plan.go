@@ -79,8 +79,8 @@ type Plan struct {
 	Objects map[Key]map[string]string
 	// Unknown are the reasons why objects or their hashes are not known, with the deployments.
 	Unknown status.Grouped
-	// Failures are deployments that cannot be rendered. NotRendered are those that come after one of
-	// them: the plan fails, so nothing more is rendered.
+	// Failures are deployments that cannot be rendered. NotRendered are those that come after one
+	// that has exceeded a limit: the plan fails, so nothing more is rendered.
 	Failures    []Failure
 	NotRendered []Key
 	// Violations are what policies do not allow, in the order of the deployments.

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// render finds the objects of the deployments to be written, up to the first that cannot be
-// rendered.
+// render finds the objects of the deployments to be written, up to the first whose rendering exceeds
+// a limit.
 func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 	needs := p.growAfterKinds(facts.Charts)
 	same := map[string]string{}
@@ -19,6 +20,9 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 		rendering, err := facts.Charts.Render(ctx, d)
 		if err != nil {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+			if !StopsRendering(err) {
+				continue
+			}
 			for _, later := range p.Write[i+1:] {
 				p.NotRendered = append(p.NotRendered, KeyOf(later))
 			}
@@ -38,6 +42,14 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			p.Unknown.Add(unknownBecause(d, rendering, needs[key]), key.String())
 		}
 	}
+}
+
+// StopsRendering reports whether nothing more is rendered after an error, because the rendering has
+// exceeded a limit. Others could take as long, and the plan fails in any case. Renderings that fail
+// sooner are all reported.
+func StopsRendering(err error) bool {
+	var limited interface{ ExceedsLimit() bool }
+	return errors.As(err, &limited) && limited.ExceedsLimit()
 }
 
 // kept returns the part of a rendering that a plan keeps. Documents of many clusters are mostly

@@ -212,9 +212,19 @@ func TestNewPlan(t *testing.T) {
 				}
 			},
 		},
-		"what comes after a chart that cannot be rendered": {
+		"all charts that cannot be rendered": {
+			wanted: []target.Deployment{as("a", "one"), as("a", "two")},
+			charts: charts{errs: map[string]error{"one": errors.New("no such template"), "two": errors.New("no such template")}},
+			check: func(t *testing.T, plan deploy.Plan) {
+				t.Helper()
+				if len(plan.Failures) != 2 || len(plan.NotRendered) != 0 {
+					t.Errorf("failures %v, not rendered %v", plan.Failures, plan.NotRendered)
+				}
+			},
+		},
+		"what comes after a chart that exceeds a limit": {
 			wanted: []target.Deployment{as("a", "one"), as("a", "two"), as("b", "one"), as("b", "two")},
-			charts: charts{renderings: map[string]release.Rendering{"one": rendering}, errs: map[string]error{"two": errors.New("no such template")}},
+			charts: charts{renderings: map[string]release.Rendering{"one": rendering}, errs: map[string]error{"two": limitError{}}},
 			check: func(t *testing.T, plan deploy.Plan) {
 				t.Helper()
 				if len(plan.Failures) != 1 || plan.Failures[0].Cluster != "a" || len(plan.Renderings) != 1 {
@@ -313,3 +323,10 @@ func TestRemovalLimit(t *testing.T) {
 		})
 	}
 }
+
+// limitError is the error of a rendering that exceeds a limit.
+type limitError struct{}
+
+func (limitError) Error() string { return "it took more than 1m0s" }
+
+func (limitError) ExceedsLimit() bool { return true }

@@ -223,7 +223,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 // markOfRendering returns the mark of a revision whose objects were rendered. Values that templates
 // have looked up are not those of the deployment.
 func (o *operation) markOfRendering(mark release.Mark) release.Mark {
-	if o.records.rendered.HasSecretInput {
+	if o.records.rendered.ReadsForeign {
 		mark.UninstallPolicy.OwnValues = false
 	}
 	return mark

@@ -123,6 +123,9 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		value, err := d.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
+			if !deploy.StopsRendering(err) {
+				continue
+			}
 			for _, later := range result.Deployments[i+1:] {
 				notRendered = append(notRendered, deploy.KeyOf(later))
 			}

@@ -32,11 +32,12 @@ type Chart struct {
 	Hooks    []Hook
 	// Written are the documents of the manifest, of the hooks and below crds/.
 	Written []manifest.Written
-	// HasSecretInput reports that the templates had secret input. Then HiddenTexts are the texts in
-	// objects that must not be printed, because they are written in no file, and HidesNames reports
-	// that parts of the identities of objects are among them.
-	HasSecretInput, HidesNames bool
-	HiddenTexts                []string
+	// HiddenTexts are the texts in objects that must not be printed, because the templates had secret
+	// input and they are written in no file. HidesNames reports that parts of the identities of
+	// objects are among them, and ReadsForeign that templates looked up an object that does not belong
+	// to the release.
+	HidesNames, ReadsForeign bool
+	HiddenTexts              []string
 
 	ordinary []Document
 	crds     []chart.CRD
@@ -46,7 +47,7 @@ type Chart struct {
 // Chart renders the chart of a deployment for a revision of its release. Helm itself would run the
 // templates in this process. mapper is used to find kinds of the cluster that have no namespace.
 func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
-	watch := &lookupWatch{lookup: lookup}
+	watch := &lookupWatch{lookup: lookup, release: d.Namespace + "/" + d.Release}
 	made, err := c.chart(ctx, d, revision, watch.look, mapper)
 	if !d.HasSecretContent() && !d.ReadsSecrets() && !watch.found.Load() {
 		return made, err
@@ -58,7 +59,7 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, hide(err)
 	}
-	made.HasSecretInput, made.HiddenTexts = true, c.hiddenTexts(d, made.Recorded.Name(), documents)
+	made.ReadsForeign, made.HiddenTexts = watch.foreign.Load(), c.hiddenTexts(d, made.Recorded.Name(), documents)
 	made.HidesNames = len(c.hiddenNames(d, made.Recorded.Name(), objectsOf(documents))) > 0
 	return made, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // The author of a template can change a secret so that no masker finds it, for example by printing
@@ -81,13 +82,26 @@ func isError[E error](err error) bool {
 // another bundle can have put it there.
 type lookupWatch struct {
 	lookup Lookup
-	found  atomic.Bool
+	// release is the release whose templates run, as namespace/name.
+	release string
+	// found is true if an object was found, and foreign if one does not belong to the release.
+	found, foreign atomic.Bool
 }
 
 func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	found, err := w.lookup(ctx, apiVersion, kind, namespace, name)
 	if len(found) > 0 {
 		w.found.Store(true)
+		owned := map[string]string{}
+		if metadata, ok := found["metadata"].(map[string]any); ok {
+			annotations, _ := metadata["annotations"].(map[string]any)
+			for _, key := range []string{wellknown.ReleaseNamespace, wellknown.ReleaseName} {
+				owned[key], _ = annotations[key].(string)
+			}
+		}
+		if owned[wellknown.ReleaseNamespace]+"/"+owned[wellknown.ReleaseName] != w.release {
+			w.foreign.Store(true)
+		}
 	}
 	return found, err
 }

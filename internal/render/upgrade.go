@@ -22,9 +22,8 @@ func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int,
 	if d.Capabilities != nil {
 		of.Capabilities = *d.Capabilities
 	}
-	watch := &lookupWatch{lookup: lookupIn(objects)}
-	rendering, err := c.Sandbox.Upgrade(ctx, d, of, watch.look)
-	if !d.Bundle.HasSecrets() && !watch.found.Load() {
+	rendering, err := c.Sandbox.Upgrade(ctx, d, of, lookupIn(objects))
+	if !d.Bundle.HasSecrets() {
 		return rendering, err
 	}
 	if err != nil {

@@ -245,8 +245,8 @@ spec: {replicas: {{ add 1234567 (len $p) }}, containers: [{name: x, image: "evil
 					}
 				}
 			}
-			if !made.HasSecretInput {
-				t.Error("the rendering has no secret input")
+			if made.ReadsForeign != (input == "lookup") {
+				t.Errorf("reads an object of others: %t", made.ReadsForeign)
 			}
 		})
 	}

@@ -60,6 +60,9 @@ func (e *WriteOnlyError) Error() string {
 	return fmt.Sprintf("bundle %s: %s: %v", e.Bundle, e.Attribute, e.Err)
 }
 
+// PublicText is the same text, for a deployment whose templates had secret input.
+func (e *WriteOnlyError) PublicText() string { return e.Error() }
+
 // Unwrap returns the cause.
 func (e *WriteOnlyError) Unwrap() error { return e.Err }
 

@@ -14,6 +14,9 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("what failed before took more than %s together", e.Budget)
 }
 
+// ExceedsLimit reports that calls took too long.
+func (*BudgetError) ExceedsLimit() bool { return true }
+
 // Failing is a response that can report a failure of its call.
 type Failing interface{ Failed() bool }
 

@@ -71,6 +71,9 @@ type LimitError struct {
 	Stderr string
 }
 
+// ExceedsLimit reports that a call took too long, or too much.
+func (*LimitError) ExceedsLimit() bool { return true }
+
 func (e *LimitError) Error() string {
 	switch e.Limit {
 	case LimitTime:
