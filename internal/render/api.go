@@ -54,7 +54,7 @@ func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Renderi
 	manifest.HideContent(rendering.Objects, d.Digest)
 	rendering.Irreproducible = d.Mask(rendering.Irreproducible)
 	rendering = c.withoutHiddenNames(d, rendering)
-	rendering.HiddenTexts = c.hiddenTexts(d, rendering.Chart, rendering.Documents)
+	rendering.HiddenTexts = c.nameSources(d, rendering.Chart).hiddenTexts(rendering.Documents)
 	return rendering, nil
 }
 

@@ -59,8 +59,9 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, hide(err)
 	}
-	made.ReadsForeign, made.HiddenTexts = watch.foreign.Load(), c.hiddenTexts(d, made.Recorded.Name(), documents)
-	made.HidesNames = len(c.hiddenNames(d, made.Recorded.Name(), objectsOf(documents))) > 0
+	known := c.nameSources(d, made.Recorded.Name())
+	made.ReadsForeign, made.HiddenTexts = watch.foreign.Load(), known.hiddenTexts(documents)
+	made.HidesNames = len(known.hiddenNames(objectsOf(documents))) > 0
 	return made, nil
 }
 

@@ -109,12 +109,11 @@ func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, nam
 // hiddenNames returns the kinds, namespaces and names of objects that are not written in a template
 // or a file of the bundle, and that are not those of the release, and the versions of the kinds. A name may also have two parts that
 // are written there: charts put the name of the release before another, and kustomizations a prefix.
-func (c *Charts) hiddenNames(d target.Deployment, chart string, objects []diff.Object) []string {
-	known := c.nameSources(d, chart)
+func (s nameSources) hiddenNames(objects []diff.Object) []string {
 	var hidden []string
 	for _, object := range objects {
 		for _, name := range []string{object.Kind, object.Group, object.Namespace, object.Name} {
-			if !known.have(name) {
+			if !s.have(name) {
 				hidden = append(hidden, name)
 			}
 		}
@@ -125,7 +124,7 @@ func (c *Charts) hiddenNames(d target.Deployment, chart string, objects []diff.O
 
 // withoutHiddenNames returns a rendering without objects, if one of their names must not be printed.
 func (c *Charts) withoutHiddenNames(d target.Deployment, rendering release.Rendering) release.Rendering {
-	if len(c.hiddenNames(d, rendering.Chart, slices.Concat(rendering.Objects, objectsOf(rendering.Documents)))) == 0 {
+	if len(c.nameSources(d, rendering.Chart).hiddenNames(slices.Concat(rendering.Objects, objectsOf(rendering.Documents)))) == 0 {
 		return rendering
 	}
 	return release.Rendering{
@@ -144,14 +143,14 @@ func objectsOf(documents []diff.Document) []diff.Object {
 
 // hiddenTexts returns hiddenNames, and all other texts and numbers in objects that are not made of the
 // words in files. An API server or a policy can quote them.
-func (c *Charts) hiddenTexts(d target.Deployment, chart string, documents []diff.Document) []string {
-	known, hidden := c.nameSources(d, chart), c.hiddenNames(d, chart, objectsOf(documents))
+func (s nameSources) hiddenTexts(documents []diff.Document) []string {
+	hidden := s.hiddenNames(objectsOf(documents))
 	for _, document := range documents {
 		var content any
 		decoder := json.NewDecoder(strings.NewReader(document.Content))
 		decoder.UseNumber()
 		if decoder.Decode(&content) == nil {
-			hidden = known.addHidden(hidden, content)
+			hidden = s.addHidden(hidden, content)
 		}
 	}
 	slices.Sort(hidden)
