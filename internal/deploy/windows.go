@@ -22,8 +22,8 @@ type Windows interface {
 const removing = "removing"
 
 // heldChanges decides which changes windows hold. The author of a bundle chooses its name and its
-// labels. So a window also concerns a deployment by the name and the labels that it has in state,
-// and the window that holds it wins.
+// labels. So a window also concerns a deployment by the name and the labels that it has in state. A
+// change is held if a window holds either of the two.
 type heldChanges struct {
 	windows Windows
 	prior   map[Key]Record

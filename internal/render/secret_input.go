@@ -107,7 +107,7 @@ func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, nam
 }
 
 // hiddenNames returns the kinds, namespaces and names of objects that are not written in a template
-// or a file of the bundle, and that are not those of the release, and the versions of the kinds. A name may also have two parts that
+// or a file of the bundle, and that are not those of the release. A name may also have two parts that
 // are written there: charts put the name of the release before another, and kustomizations a prefix.
 func (s nameSources) hiddenNames(objects []diff.Object) []string {
 	var hidden []string
@@ -196,9 +196,15 @@ type nameSources struct {
 	first []string
 }
 
+// maxName is the longest name of an object. A template can make longer texts.
+const maxName = 253
+
 func (s nameSources) have(name string) bool {
 	if name == "" || s.words[name] || slices.Contains(s.writeOnly, name) {
 		return true
+	}
+	if len(name) > maxName {
+		return false
 	}
 	if first, rest, ok := strings.Cut(name, ":"); ok { // As RBAC names roles.
 		return s.have(first) && s.have(rest)

@@ -22,7 +22,7 @@ func overlaid(overlays map[string]string) target.Deployment {
 	return deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: []string{"o"}} })
 }
 
-// A patch of 90,000 operations takes a minute, whoever applies it. So a worker applies it, within
+// A patch of 90,000 operations takes a minute wherever it is applied. So a worker applies it, within
 // the time of a rendering.
 func TestAttackOverlay(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ func (*BudgetError) ExceedsLimit() bool { return true }
 // Failing is a response that can report a failure of its call.
 type Failing interface{ Failed() bool }
 
-// budget limits the time of failed calls. Whoever makes calls that take long could otherwise make
+// budget limits the time of failed calls. An author of slow templates could otherwise make
 // very many of them. A call counts for whatever reason it fails: it could fail by itself just before
 // its limit.
 type budget struct {
