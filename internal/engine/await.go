@@ -61,11 +61,18 @@ func (p *progress) ofBundle(read func() bundleProgress) bundleProgress {
 // StateError reports a deployment that is not in the wanted state.
 type StateError struct {
 	State status.State
-	// Text is the message of Fleet.
+	// Text says what is wrong, such as "it is NotReady after 5m0s".
 	Text string
+	// Message is the message of Fleet, which quotes what templates make of secret values.
+	Message string
 }
 
-func (e *StateError) Error() string { return e.Text }
+func (e *StateError) Error() string {
+	if e.Text == "" || e.Message == "" {
+		return e.Text + e.Message
+	}
+	return e.Text + ": " + e.Message
+}
 
 // await waits for one deployment, and records its result.
 func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
@@ -87,10 +94,10 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 		if record.State == status.Ready { // The state of the version before.
 			record.State = status.WaitApplied
 		}
-		err = p.deployment.MaskError(err)
-		if p.deployment.HasSecretContent() { // The agent prints what templates make of it.
-			err = diff.WithText(err, withoutSecrets(deploy.Record{}, waiter.last))
+		if of, ok := errors.AsType[*StateError](err); ok && of.Message != "" && p.deployment.HasSecretContent() {
+			of.Message = withoutSecrets(deploy.Record{}, waiter.last)
 		}
+		err = p.deployment.MaskError(err)
 		record.Message = status.Message(diff.PrintableLine(err.Error()))
 		w.run.fail(key, "deploying", err, &record)
 	}
@@ -128,7 +135,7 @@ func (w *waiter) wait(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return &StateError{State: state, Text: fmt.Sprintf("it is %s after %s: %s", state, w.timeout(), firstText(text, "not ready"))}
+			return &StateError{State: state, Text: fmt.Sprintf("it is %s after %s", state, w.timeout()), Message: text}
 		}
 		select {
 		case <-changed:
@@ -178,7 +185,7 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 	case w.last.agent.offline && state == status.WaitApplied:
 		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
 	case state == status.ErrApplied && time.Since(w.failing) >= settle:
-		return true, &StateError{State: state, Text: text}
+		return true, &StateError{State: state, Message: text}
 	case bd != nil && bd.Spec.Paused && state != status.NotReady:
 		return true, &StateError{State: state, Text: "Fleet holds the deployment: the cluster or the Bundle is paused"}
 	}

@@ -209,7 +209,7 @@ func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
-					return &StateError{State: state, Text: firstText(text, pending.Error())}
+					return &StateError{State: state, Message: firstText(text, pending.Error())}
 				}
 				return pending
 			}))

@@ -137,6 +137,11 @@ func (e *TooManyObjectsError) Error() string {
 	return fmt.Sprintf("bundle %s: its objects have %d MiB, and the limit for a release is %d MiB; split the bundle", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
 }
 
+// PublicText is the error without the size, which a template can make of a secret.
+func (e *TooManyObjectsError) PublicText() string {
+	return fmt.Sprintf("bundle %s: its objects exceed the limit for a release, %d MiB; split the bundle", e.Bundle, manifest.MaxSize>>20)
+}
+
 // NamedSize is a file and its size in bytes.
 type NamedSize struct {
 	Name string
