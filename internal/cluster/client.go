@@ -111,8 +111,8 @@ func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Find
 	return finding, c.classified(err)
 }
 
-// Deployed reads the charts and objects of releases, for diagnostics.
-func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error) {
+// Deployed implements deploy.ObjectReader.
+func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)
 	for i := range found {
 		found[i].Err = c.classified(found[i].Err)
@@ -177,7 +177,11 @@ func (c *Client) Maker(ctx context.Context, observed release.Observed) (release.
 
 // Objects implements deploy.RecordReader.
 func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
-	read, err := c.helm.Deployed(ctx, releases)
+	claimed := make([]release.Claimed, len(releases))
+	for i, observed := range releases {
+		claimed[i].Observed = observed
+	}
+	read, err := c.helm.Deployed(ctx, claimed)
 	objects := make([][]string, len(releases))
 	for i, found := range read {
 		for _, document := range found.Documents {

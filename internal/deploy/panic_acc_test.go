@@ -45,7 +45,11 @@ func (g realCluster) Maker(ctx context.Context, observed release.Observed) (rele
 }
 
 func (g realCluster) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
-	read, err := g.Deployed(ctx, releases)
+	claimed := make([]release.Claimed, len(releases))
+	for i, observed := range releases {
+		claimed[i].Observed = observed
+	}
+	read, err := g.Deployed(ctx, claimed)
 	objects := make([][]string, len(read))
 	for i, found := range read {
 		for _, document := range found.Documents {

@@ -33,9 +33,9 @@ type PreviewedCluster interface {
 
 // ObjectReader reads what a plan is compared with.
 type ObjectReader interface {
-	// Deployed reads the contents of releases from their records, in their order. An error means
-	// that no record was read.
-	Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error)
+	// Deployed reads what upgrades of releases are merged from, in their order. An error means that
+	// no record was read.
+	Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error)
 	// ExistingObjects finds objects that releases are to have and that belong to others.
 	ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error)
 	// Definitions compares the custom resource definitions below crds/ of a chart with

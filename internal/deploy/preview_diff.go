@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -43,6 +44,8 @@ type DiffReport struct {
 	// NotCompared are the reasons why deployments cannot be compared, with their keys. In DiffAuto
 	// the keys are clusters, and the only reasons are failed requests.
 	NotCompared status.Grouped
+	// TooManyFailed are deployments whose upgrade is refused, see release.TooManyFailedError.
+	TooManyFailed []Key
 }
 
 // diffPreview collects a DiffReport.
@@ -144,10 +147,10 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 
 // read reads the records of the releases that changes start from, by release.Key.
 func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
-	var wanted []release.Observed
+	var wanted []release.Claimed
 	for _, change := range changes {
 		if observed := c.deployed(snapshot, change); observed != nil {
-			wanted = append(wanted, *observed)
+			wanted = append(wanted, release.Claimed{Observed: *observed, By: c.claimantOf(change, snapshot.UID, observed)})
 		}
 	}
 	read := map[string]release.Deployed{}
@@ -155,11 +158,11 @@ func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapsh
 		return read
 	}
 	found, err := cluster.Deployed(ctx, wanted)
-	for i, observed := range wanted {
+	for i, of := range wanted {
 		if err != nil {
 			found = append(found, release.Deployed{Err: err})
 		}
-		read[release.Key(observed.Namespace, observed.Release)] = found[i]
+		read[release.Key(of.Observed.Namespace, of.Observed.Release)] = found[i]
 	}
 	return read
 }
@@ -237,18 +240,35 @@ func (c *diffPreview) compare(ctx context.Context, change comparedChange, uid st
 		c.notRead(change, read.Err)
 	case change.wanted == nil:
 		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, uid, observed)}, sides{before: read.Documents})
-	case c.isRefused(change, uid, observed):
+	default:
+		c.compareUnlessRefused(ctx, change, uid, observed, read)
+	}
+}
+
+// compareUnlessRefused compares a change with a release that exists.
+func (c *diffPreview) compareUnlessRefused(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
+	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.TakesOwnership)
+	switch _, tooMany := errors.AsType[*release.TooManyFailedError](err); {
+	case tooMany:
+		c.tooManyFailed(change.key)
+	case err != nil:
 		c.notCompared(change, "the release has another owner")
 	default:
 		c.compareContents(ctx, change, uid, observed, read)
 	}
 }
 
+func (c *diffPreview) tooManyFailed(key Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.TooManyFailed = append(c.report.TooManyFailed, key)
+}
+
 // compareContents compares the objects of a release that its target may write.
 func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
 	preview := diff.Preview{Kind: diff.Modified}
 	own := c.claimantOf(change, uid, &observed)
-	addLimitations(&preview, *change.wanted, observed, own)
+	addLimitations(&preview, *change.wanted, observed, own, read)
 	if !preview.Listed {
 		change.rendering, change.usesLookup = c.withLookups(ctx, change, observed, read)
 	}
@@ -295,15 +315,19 @@ type sides struct {
 // textsOf returns the texts of a change that are from a Terraform configuration. For the former
 // revision they cannot be taken from state, because a failed apply may have changed the state.
 func textsOf(wanted target.Deployment, observed release.Observed, own release.Claimant, read release.Deployed) diff.HCLSides {
-	found := diff.HCLSides{Before: diff.HCLText{All: true}, After: wanted.HCLText()}
-	if !own.Trusts(observed) {
+	found := diff.HCLSides{Before: diff.HCLText{All: !own.Trusts(observed)}, After: wanted.HCLText()}
+	if found.Before.All {
 		return found
 	}
-	switch observed.Mark.Text {
-	case release.TextPublic:
-		found.Before = diff.HCLText{}
-	case release.TextOfValues:
-		found.Before = diff.HCLText{Texts: wanted.OtherTexts(read.Values)}
+	for _, revision := range read.Revisions {
+		switch revision.Mark.Text {
+		case release.TextPublic:
+		case release.TextOfValues:
+			found.Before.Texts = append(found.Before.Texts, wanted.OtherTexts(revision.Values)...)
+		default:
+			found.Before = diff.HCLText{All: true}
+			return found
+		}
 	}
 	return found
 }
@@ -324,12 +348,6 @@ func (c *diffPreview) removalNotes(change comparedChange, uid string, observed r
 	return nil
 }
 
-// isRefused reports whether an apply will not touch a release.
-func (c *diffPreview) isRefused(change comparedChange, uid string, observed release.Observed) bool {
-	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.TakesOwnership)
-	return err != nil
-}
-
 // claimantOf returns the target in relation to the release that a change starts from.
 func (c *diffPreview) claimantOf(change comparedChange, uid string, observed *release.Observed) release.Claimant {
 	digest := c.prior[change.key].Known.Digest
@@ -340,14 +358,14 @@ func (c *diffPreview) claimantOf(change comparedChange, uid string, observed *re
 }
 
 // addLimitations notes what a comparison cannot show, or not in the usual way.
-func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, own release.Claimant) {
+func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, own release.Claimant, read release.Deployed) {
 	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
 			observed.Release, observed.Namespace, wanted.Release, wanted.Namespace))
 	}
 	if observed.Status != release.StatusDeployed {
-		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status))
+		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status)+formerText(len(read.Revisions)-1))
 	}
 	switch {
 	case own.IsForged(observed):
@@ -357,13 +375,24 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 		// The other owner may have used values that this provider does not have.
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: another owner created the release")
-	case !observed.Mark.UninstallPolicy.OwnValues:
+	case !read.OwnValues():
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: they were rendered with values from the cluster, write-only values or encrypted files")
 	case wanted.Bundle.HasSecrets():
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: files of the bundle are encrypted")
 	}
+}
+
+// formerText describes the earlier revisions that a deployment is compared with.
+func formerText(revisions int) string {
+	switch revisions {
+	case 0:
+		return ""
+	case 1:
+		return ", and with the one before it that can have left fields or objects"
+	}
+	return fmt.Sprintf(", and with %d before it that can have left fields or objects", revisions)
 }
 
 // notes returns notes on how reliable a rendering is.

@@ -24,14 +24,18 @@ func TestTextsOf(t *testing.T) {
 		},
 	}
 	wanted.Options = wanted.Bundle.Definition.Options
-	former := release.Deployed{Values: map[string]any{"word": "then", "image": "web:1", "number": 1}}
+	values := map[string]any{"word": "then", "image": "web:1", "number": 1}
 	after := diff.HCLText{Texts: []string{"now"}}
 	tests := map[string]struct {
 		origin release.TextOrigin
+		// before are the origins of revisions before the newest.
+		before []release.TextOrigin
 		forged bool
 		want   diff.HCLText
 	}{
 		"nothing from a configuration": {origin: release.TextPublic},
+		"values of a revision before":  {origin: release.TextPublic, before: []release.TextOrigin{release.TextPublic, release.TextOfValues}, want: diff.HCLText{Texts: []string{"then"}}},
+		"files of a revision before":   {origin: release.TextOfValues, before: []release.TextOrigin{""}, want: diff.HCLText{All: true}},
 		"values":                       {origin: release.TextOfValues, want: diff.HCLText{Texts: []string{"then"}}},
 		"files, or not known":          {want: diff.HCLText{All: true}},
 		"an origin of a newer version": {origin: "other", want: diff.HCLText{All: true}},
@@ -45,7 +49,11 @@ func TestTextsOf(t *testing.T) {
 			if !test.forged {
 				observed.MAC = own.Proof.OfLabels(observed)
 			}
-			if diff := cmp.Diff(diff.HCLSides{Before: test.want, After: after}, textsOf(wanted, observed, own, former)); diff != "" {
+			var read release.Deployed
+			for _, origin := range append([]release.TextOrigin{test.origin}, test.before...) {
+				read.Revisions = append(read.Revisions, release.Revision{Mark: release.Mark{Text: origin}, Values: values})
+			}
+			if diff := cmp.Diff(diff.HCLSides{Before: test.want, After: after}, textsOf(wanted, observed, own, read)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -198,13 +198,19 @@ func (o *onCluster) record(name string) helmrelease.Release {
 // tamper changes the content of the first record of the release, and keeps its labels.
 func (o *onCluster) tamper(change func(*helmrelease.Release)) {
 	o.Helper()
-	held := o.record(firstRecord)
+	o.tamperWith(firstRecord, change)
+}
+
+// tamperWith changes the content of a record of the release, and keeps its labels.
+func (o *onCluster) tamperWith(name string, change func(*helmrelease.Release)) {
+	o.Helper()
+	held := o.record(name)
 	change(&held)
 	content, err := json.Marshal(held)
 	if err != nil {
 		o.Fatal(err)
 	}
-	o.patch(map[string]any{"data": map[string]any{"release": pack(content)}})
+	o.patchRecord(name, map[string]any{"data": map[string]any{"release": pack(content)}})
 }
 
 // label changes a label of the first record of the release.
@@ -214,13 +220,16 @@ func (o *onCluster) label(name, value string) {
 }
 
 // patch changes the first record of the release.
-func (o *onCluster) patch(change map[string]any) {
+func (o *onCluster) patch(change map[string]any) { o.Helper(); o.patchRecord(firstRecord, change) }
+
+// patchRecord changes a record of the release.
+func (o *onCluster) patchRecord(name string, change map[string]any) {
 	o.Helper()
 	body, err := json.Marshal(change)
 	if err != nil {
 		o.Fatal(err)
 	}
-	if _, err := o.objects.CoreV1().Secrets(o.namespace).Patch(o.Context(), firstRecord, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+	if _, err := o.objects.CoreV1().Secrets(o.namespace).Patch(o.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 		o.Fatal(err)
 	}
 }

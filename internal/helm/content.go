@@ -67,11 +67,11 @@ func texts[T ~string](values []T) []string {
 
 // content returns the code that proves the content of a revision: the parts that take effect, which
 // are the manifest and the hooks in their order, and the values. It does not cover when a hook ran
-// last, because every run changes that. The manifest may contain secrets. Only the state of the
+// last, because every run changes that. The code of the labels binds it to a revision. The manifest may contain secrets. Only the state of the
 // target has the key, and only the cluster has the code. So a reader of one of them cannot test
 // guesses of the secrets.
 func (r record) content(proof release.Proof, of release.Observed) string {
-	parts := []string{of.Namespace, of.Release, strconv.Itoa(of.Revision), r.Manifest, r.canonicalValues(), strconv.Itoa(len(r.Hooks))}
+	parts := []string{of.Namespace, of.Release, r.Manifest, r.canonicalValues(), strconv.Itoa(len(r.Hooks))}
 	for _, hook := range r.Hooks {
 		parts = append(parts, hook.Name, hook.Kind, hook.Path, hook.Manifest, strconv.Itoa(hook.Weight))
 		for _, list := range [][]string{hook.Events, hook.policies()} {

@@ -5,36 +5,88 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Deployed reads what releases are made of from their records, in their order. Its
-// error means that none was read.
-func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error) {
-	read, err := c.contents.read(ctx, unverified(releases))
+// Deployed reads what upgrades of releases are merged from, in their order. Its error means that no
+// record was read.
+func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
+	observed := make([]release.Observed, len(releases))
+	for i, of := range releases {
+		observed[i] = of.Observed
+	}
+	read, err := c.contents.read(ctx, unverified(observed))
 	if err != nil {
 		return nil, err
 	}
 	found := make([]release.Deployed, len(releases))
-	for i, content := range read {
-		if found[i].Err = content.err; content.err == nil {
-			found[i], found[i].Err = deployed(content, releases[i].Namespace)
-		}
+	for i, newest := range read {
+		found[i] = c.deployed(ctx, releases[i], newest)
 	}
 	return found, nil
 }
 
-func deployed(content recordContent, namespace string) (release.Deployed, error) {
-	documents, err := manifest.Documents(content.objects, content.hooks, namespace)
-	if err != nil {
-		return release.Deployed{}, err
+func (c *Client) deployed(ctx context.Context, of release.Claimed, newest recordContent) release.Deployed {
+	if newest.err != nil {
+		return release.Deployed{Err: newest.err}
 	}
-	found := release.Deployed{Documents: documents}
-	if len(content.values) > 0 {
-		if err := json.Unmarshal(content.values, &found.Values); err != nil {
-			return release.Deployed{}, fmt.Errorf("reading the values in the release record: %w", err)
+	former, contents, err := c.former(ctx, of)
+	if err != nil {
+		return release.Deployed{Err: err}
+	}
+	contents = append([]recordContent{newest}, contents...)
+	var found release.Deployed
+	objects := make([][]*unstructured.Unstructured, len(contents))
+	for i, mark := range append([]release.Mark{of.Observed.Mark}, former...) {
+		revision := release.Revision{Mark: mark}
+		if values := contents[i].values; len(values) > 0 {
+			if err := json.Unmarshal(values, &revision.Values); err != nil {
+				return release.Deployed{Err: fmt.Errorf("reading the values in the release record: %w", err)}
+			}
+		}
+		objects[i], found.Revisions = contents[i].objects, append(found.Revisions, revision)
+	}
+	found.Documents, found.Err = manifest.Documents(manifest.Union(of.Observed.Namespace, objects...), newest.hooks, of.Observed.Namespace)
+	return found
+}
+
+// former reads the revisions before the newest that the objects of a release can come from. Only a
+// release whose newest revision has failed has any.
+func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark, []recordContent, error) {
+	if of.Observed.Failed == 0 || of.Observed.Failed > release.MaxFailed {
+		return nil, nil, nil
+	}
+	history, err := c.records.history(ctx, of.Observed.Namespace, of.Observed.Release)
+	if err != nil {
+		return nil, nil, err
+	}
+	var (
+		marks    []release.Mark
+		contents []recordContent
+		size     int
+	)
+	for _, revision := range release.Distinct(release.Base(history)) {
+		proof, isProven := of.By.ProofOf(revision)
+		if !isProven || revision.Revision >= of.Observed.Revision {
+			continue
+		}
+		read, err := c.contents.read(ctx, []release.Inspection{{Observed: revision, Proof: proof}})
+		if err != nil {
+			return nil, nil, err
+		}
+		if read[0].err != nil {
+			return nil, nil, read[0].err
+		}
+		if read[0].changed {
+			continue
+		}
+		marks, contents = append(marks, revision.Mark), append(contents, read[0])
+		if size += read[0].size; size > maxBase {
+			return nil, nil, &baseTooLargeError{release: revision.Release, namespace: revision.Namespace}
 		}
 	}
-	return found, nil
+	return marks, contents, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -75,24 +74,26 @@ func (x *recordIndex) list(ctx context.Context, namespace string, selector label
 	if err != nil {
 		return nil, nil, err
 	}
-	newest = map[string]release.Observed{}
+	histories := map[string][]release.Observed{}
 	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	leftOut, err = eachMetadata(ctx, secrets, current, func(record *metav1.PartialObjectMetadata) error {
 		observed := observe(record)
 		key := shared(release.Key(observed.Namespace, observed.Release))
-		if previous, ok := newest[key]; !ok || previous.Revision < observed.Revision {
-			newest[key] = observed
-		}
+		histories[key] = append(histories[key], observed)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the release records: %w", err)
 	}
-	maps.DeleteFunc(newest, func(_ string, observed release.Observed) bool { return slices.Contains(leftOut, observed.Namespace) })
+	newest = make(map[string]release.Observed, len(histories))
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key, observed := range newest {
-		x.seen[key] = observed.Revision
+	for key, history := range histories {
+		observed := release.Newest(history)
+		if slices.Contains(leftOut, observed.Namespace) {
+			continue
+		}
+		newest[key], x.seen[key] = observed, observed.Revision
 	}
 	return newest, leftOut, nil
 }
@@ -184,37 +185,49 @@ func recordName(name string, revision int) string {
 	return fmt.Sprintf("%s%s.v%d", wellknown.RecordPrefix, name, revision)
 }
 
-// remove deletes all records of a release, oldest first, and changes nothing else. It does not
-// decode records, so that it also removes a damaged one.
-func (x *recordIndex) remove(ctx context.Context, observed release.Observed) error {
-	secrets, err := x.connection.secrets(observed.Namespace)
+// history reads the metadata of all revisions of a release.
+func (x *recordIndex) history(ctx context.Context, namespace, name string) ([]release.Observed, error) {
+	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: observed.Release}).String()
-	var history []metav1.PartialObjectMetadata
+	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
+	var history []release.Observed
 	leftOut, err := eachMetadata(ctx, secrets, selector, func(record *metav1.PartialObjectMetadata) error {
-		history = append(history, *record)
+		history = append(history, observe(record))
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
+		return nil, fmt.Errorf("listing the history of release %s: %w", name, err)
 	}
 	if len(leftOut) > 0 {
-		return historyTooLarge(observed.Namespace, observed.Release)
+		return nil, historyTooLarge(namespace, name)
+	}
+	return history, nil
+}
+
+// remove deletes all records of a release, oldest first, and changes nothing else. It does not
+// decode records, so that it also removes a damaged one.
+func (x *recordIndex) remove(ctx context.Context, observed release.Observed) error {
+	history, err := x.history(ctx, observed.Namespace, observed.Release)
+	if err != nil {
+		return err
 	}
 	if len(history) == 0 {
 		return nil
 	}
-	if err := unchanged(observed, newestOf(history)); err != nil {
+	if err := unchanged(observed, release.Newest(history)); err != nil {
 		return err
 	}
-	slices.SortFunc(history, func(a, b metav1.PartialObjectMetadata) int {
-		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)
-	})
-	for _, record := range history {
-		if err := secrets.Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("removing the record %s: %w", record.Name, err)
+	secrets, err := x.connection.secrets(observed.Namespace)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(history, func(a, b release.Observed) int { return cmp.Compare(a.Revision, b.Revision) })
+	for _, revision := range history {
+		name := recordName(revision.Release, revision.Revision)
+		if err := secrets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the record %s: %w", name, err)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		renew:     func() kube.Factory { return s.connection.renew(getter) },
 	}
 	records.checked = &client.checked
-	return &operation{
+	op := &operation{
 		client:  client,
 		records: records,
 		masker:  masker,
@@ -102,7 +102,9 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 			Log:              silent,
 			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 		},
-	}, nil
+	}
+	records.base = mergeBase{records: records, serves: op.serves}
+	return op, nil
 }
 
 // notify reports to a listener what the operation waits for, without secret values.

@@ -25,6 +25,8 @@ import (
 // recordContent is the content of a release record: the objects of the release and its hooks.
 type recordContent struct {
 	objects, hooks []*unstructured.Unstructured
+	// size is the size of the manifest in bytes.
+	size int
 	// chart and version are the name and the version of the chart.
 	chart, version string
 	// changed reports that the content is not that of the proven labels.
@@ -191,7 +193,7 @@ func recordContentOf(secret *corev1.Secret, of release.Inspection) recordContent
 
 // parseRecord reads the objects in a record. name is the name of the record.
 func parseRecord(recorded record, name string) recordContent {
-	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, values: recorded.Values}
+	read := recordContent{size: len(recorded.Manifest), chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, values: recorded.Values}
 	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}

@@ -59,6 +59,8 @@ type recordDriver struct {
 	checked *checkedDocuments
 	// removes is true for a removal, which writes the manifest of the objects that it deletes.
 	removes bool
+	// base is what Helm merges from, if revisions have failed.
+	base mergeBase
 	// stored contains the text of each record that was read, by revision. Helm gets other text.
 	stored map[int]recordText
 	// by is the target that reads and writes the records.
@@ -242,13 +244,16 @@ func (d *recordDriver) isSound(key string, record *helmrelease.Release) bool {
 		recordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
-// Delete deletes the record unless hold returns an error. Helm's own Delete reads the record
+// Delete deletes the record unless hold returns an error. It leaves a pinned record without one. Helm's own Delete reads the record
 // first.
 func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	if d.hold != nil {
 		if err := d.hold(); err != nil {
 			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
 		}
+	}
+	if d.base.pinned[key] {
+		return nil, nil //nolint:nilnil // Helm prunes the history, and ignores the record.
 	}
 	d.history, d.isRead = nil, false
 	_, err := retry.Do(d.ctx, retry.Record().Within(recordTimeout), func() (struct{}, error) {
@@ -336,7 +341,11 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 		return nil, driver.ErrReleaseNotFound
 	}
 	if status == "" {
-		return slices.Clone(d.history), d.fill(slices.MaxFunc(d.history, byRevision))
+		newest := slices.MaxFunc(d.history, byRevision)
+		if err := d.fill(newest); err != nil {
+			return nil, err
+		}
+		return slices.Clone(d.history), d.base.rebase(newest)
 	}
 	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool { return record.Info.Status.String() != status })
 	for _, record := range records {
@@ -347,18 +356,16 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 	if len(records) == 0 {
 		return nil, driver.ErrReleaseNotFound
 	}
-	return records, nil
+	return records, d.base.rebase(records...)
 }
 
 // newestOf returns the newest of the records of one release.
 func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
-	var newest release.Observed
+	history := make([]release.Observed, len(records))
 	for i := range records {
-		if seen := observe(&records[i]); i == 0 || seen.Revision > newest.Revision {
-			newest = seen
-		}
+		history[i] = observe(&records[i])
 	}
-	return newest
+	return release.Newest(history)
 }
 
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }

@@ -77,7 +77,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
 	var removed release.Removed
-	op.records.edit = func(record *helmrelease.Release) (err error) {
+	op.records.edit = func(record *helmrelease.Release) error {
 		if record.Version != observed.Revision {
 			return nil // Objects of older revisions were removed by their successors.
 		}
@@ -87,7 +87,11 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		if err := op.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
 			return err
 		}
-		record.Manifest, removed.NotOwned, err = op.removable(ctx, op.objectsOf(record, removal, !removed.Untrusted), observed, removal)
+		base, err := op.records.base.objects(record)
+		if err != nil {
+			return err
+		}
+		record.Manifest, removed.NotOwned, err = op.removable(ctx, op.objectsOf(base, removal, !removed.Untrusted), observed, removal)
 		return err
 	}
 	uninstall := action.NewUninstall(op.config)
@@ -125,6 +129,7 @@ func keyOf(object *resource.Info) string {
 }
 
 func unchanged(observed, newest release.Observed) error {
+	observed.Failed = newest.Failed // A record that was read alone does not have it.
 	if reflect.DeepEqual(observed, newest) {
 		return nil
 	}
@@ -196,12 +201,12 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 	return left, notOwned, err
 }
 
-// objectsOf returns the objects of a release that is removed: those in its record, or those in state
-// if the record is not trusted and state has them. A record without a proof neither adds an object
-// to a removal nor takes one away.
-func (o *operation) objectsOf(record *helmrelease.Release, removal release.Removal, isTrusted bool) []*unstructured.Unstructured {
+// objectsOf returns the objects of a release that is removed: those that its revisions can have
+// written, or those in state if the newest record is not trusted and state has them. A record without
+// a proof neither adds an object to a removal nor takes one away.
+func (o *operation) objectsOf(base []*unstructured.Unstructured, removal release.Removal, isTrusted bool) []*unstructured.Unstructured {
 	if isTrusted || len(removal.Objects) == 0 {
-		return o.records.stored[record.Version].objects
+		return base
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(removal.Objects))
 	for _, key := range removal.Objects {

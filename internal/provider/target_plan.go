@@ -294,7 +294,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	})
 	changes := found.Diff
 	if plan.diff() == deploy.DiffSummary {
-		found.Diff = deploy.DiffReport{}
+		found.Diff = deploy.DiffReport{TooManyFailed: changes.TooManyFailed}
 	}
 	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))

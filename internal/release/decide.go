@@ -120,6 +120,9 @@ func Decide(facts Facts, by Claimant, observed *Observed, takeOwnership bool) (A
 	if !ownership.mayAdopt() && !takeOwnership && !isAgents {
 		return Keep, by.foreign(*observed)
 	}
+	if observed.Failed > MaxFailed {
+		return Keep, &TooManyFailedError{Release: observed.Release, Namespace: observed.Namespace, Failed: observed.Failed}
+	}
 	switch observed.Status {
 	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling, StatusUnknown:
 		return Recover, nil

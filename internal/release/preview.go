@@ -1,6 +1,10 @@
 package release
 
-import "github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+import (
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
 
 // Wanted are objects that a release is to contain and does not contain yet.
 type Wanted struct {
@@ -22,11 +26,30 @@ type ExistingObject struct {
 	Release string
 }
 
-// Deployed is the content of a release record.
+// Claimed is a release in relation to the target that has it or wants it.
+type Claimed struct {
+	Observed Observed
+	By       Claimant
+}
+
+// Deployed is what an upgrade of a release is merged from.
 type Deployed struct {
+	// Documents are the objects of Revisions together, and the hooks of the newest.
 	Documents []diff.Document
-	// Values are the values that it was rendered with, as decoded JSON.
-	Values any
+	// Revisions are those of Base that are proven, newest first. The newest is always the first.
+	Revisions []Revision
 	// Err is the reason why the record could not be read.
 	Err error
+}
+
+// Revision is one revision of a release.
+type Revision struct {
+	Mark Mark
+	// Values are the values that it was rendered with, as decoded JSON.
+	Values any
+}
+
+// OwnValues reports whether all revisions were rendered with the values of their deployments alone.
+func (d Deployed) OwnValues() bool {
+	return !slices.ContainsFunc(d.Revisions, func(revision Revision) bool { return !revision.Mark.UninstallPolicy.OwnValues })
 }

@@ -52,7 +52,7 @@ func (p Proof) Code(use string, texts ...string) string {
 }
 
 // OfLabels returns the code for the labels of a record. It does not cover the status, which
-// changes after the record was written.
+// changes after the record was written, and Failed, which describes other records.
 func (p Proof) OfLabels(o Observed) string {
 	mark, policy := o.Mark, o.Mark.UninstallPolicy
 	return p.Code("labels", o.Namespace, o.Release, strconv.Itoa(o.Revision), o.Content,

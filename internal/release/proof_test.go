@@ -83,7 +83,7 @@ func TestLabelsAreProvenAsAWhole(t *testing.T) {
 		return proven
 	}
 	for path, changed := range changes {
-		if got, want := isProven(proof, changed), path == "observed.Status"; got != want {
+		if got, want := isProven(proof, changed), path == "observed.Status" || path == "observed.Failed"; got != want {
 			t.Errorf("%s changed: proven: %t, want %t", path, got, want)
 		}
 	}

@@ -36,7 +36,11 @@ type Observed struct {
 	// another tool wrote.
 	Mark Mark
 	// Content and MAC are codes that prove the content of the record and its labels, "" for none.
+	// Records of a target with equal content have the same code.
 	Content, MAC string
+	// Failed is the number of different revisions that have failed since the last one that was
+	// deployed.
+	Failed int
 }
 
 // Exists reports whether there is a release. The history that an uninstall can leave is not a

@@ -75,10 +75,21 @@ func Diff(name string, found deploy.DiffReport) []Message {
 	if found.Mode == deploy.DiffAuto {
 		left = clustersNotCompared
 	}
+	messages := tooManyFailed(name, found.TooManyFailed)
 	if parts = append(parts, left(&found.NotCompared)...); len(parts) == 0 {
+		return messages
+	}
+	return append(messages, warning("Target "+name+": changes in rendered objects", strings.Join(parts, "\n\n"))...)
+}
+
+// tooManyFailed reports deployments whose upgrades are refused.
+func tooManyFailed(name string, keys []deploy.Key) []Message {
+	if len(keys) == 0 {
 		return nil
 	}
-	return warning("Target "+name+": changes in rendered objects", strings.Join(parts, "\n\n"))
+	return failure("Target "+name+": too many failed revisions", fmt.Sprintf("More than %d different revisions of these deployments have failed since the last one that was deployed: %s\n\n"+
+		"An upgrade has to remove what each of them has written. Run helm rollback for their releases, and apply with take_ownership = true. "+
+		"Or remove the deployments, and add them again.", release.MaxFailed, deploy.ListOf(keys)))
 }
 
 // Definitions reports what an apply does with custom resource definitions below crds/.
