@@ -365,6 +365,7 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 			observed.Release, observed.Namespace, wanted.Release, wanted.Namespace))
 	}
 	if observed.Status != release.StatusDeployed {
+		preview.Unlisted = true // The state has the objects of the revision before.
 		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status)+formerText(len(read.Revisions)-1))
 	}
 	switch {
@@ -422,7 +423,7 @@ func (c *diffPreview) add(change comparedChange, preview diff.Preview, of sides)
 		c.notCompared(change, "its objects cannot be read")
 		return
 	}
-	preview.Brief, preview.Unlisted = isAuto, c.listed[change.key] == nil
+	preview.Brief, preview.Unlisted = isAuto, preview.Unlisted || c.listed[change.key] == nil
 	c.addObjectChanges(change, preview, alterations)
 }
 

@@ -97,6 +97,13 @@ func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 		names = append(names, "fleet_bundle."+name+".bundles")
 		parts = append(parts, o.bundleOf(name, o.manifest(i, name, value)))
 	}
+	o.configureBundles(t, parts, names, fmt.Sprintf("deployment_timeout = %q", o.timeout), without...)
+}
+
+// configureBundles writes a configuration with these bundles, given as resources and references.
+// options are those of the target.
+func (o *faultSuite) configureBundles(t *testing.T, resources, references []string, options string, without ...string) {
+	t.Helper()
 	var clusters strings.Builder
 	for i, proxy := range o.proxies {
 		name, label := string(rune('a'+i)), "yes"
@@ -107,7 +114,7 @@ func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 			name, proxy.Host(), o.env0().Cluster(i).Token(), label, proxy.CACertificate())
 	}
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n%s  clusters = {\n%s  }\n}\n", o.namespace, o.guards, clusters.String())
-	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true\nadoption_key = %q", o.timeout, o.namespace), names...))...)
+	o.configure(t, append(resources, provider, target(fmt.Sprintf("%s\nallow_empty = true\nadoption_key = %q", options, o.namespace), references...))...)
 }
 
 func (o *faultSuite) env0() *testenv.Env { return o.fixture.env }

@@ -75,7 +75,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"max_history": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(defaultMaxHistory),
-				MarkdownDescription: "Revisions to keep of each release. Default 5.",
+				MarkdownDescription: "Revisions to keep of each release. Default 5. Revisions that failed since the last deployed one are kept, too, if their contents differ.",
 				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"take_ownership": schema.BoolAttribute{
