@@ -35,7 +35,7 @@ func (r Record) after(o status.Observation) Record {
 	case state == status.Ready:
 		return r
 	}
-	if state == status.ErrApplied && before == status.ErrApplied {
+	if state == status.ErrApplied && before == status.ErrApplied && !o.IsAsWanted() {
 		return r // The former message has the cause.
 	}
 	r.State, r.Message = state, message

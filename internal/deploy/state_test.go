@@ -59,6 +59,37 @@ func TestOneStateWhoeverAsks(t *testing.T) {
 	}
 }
 
+// A failed deployment keeps its cause until its objects are as wanted.
+func TestMessageOfAFailedDeployment(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		finds release.Finding
+		want  string
+	}{
+		"not ready":           {finds: release.Finding{NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}, want: "timed out"},
+		"modified":            {finds: release.Finding{Ready: 1, Modified: []release.Modification{{Object: "it"}}}, want: "timed out"},
+		"not readable":        {finds: release.Finding{Ready: 1, Refused: map[string]int{"Role": 1}}, want: "timed out"},
+		"as wanted and ready": {finds: release.Finding{Ready: 2}, want: "the last operation failed, but its objects are as wanted and ready"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := deployment("c1", "web", "v1-a")
+			there := deployed(web)
+			there.Status = release.StatusFailed
+			clusters := newFleet("c1")
+			clusters["c1"].put(there)
+			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finds }
+			record := recordOfWrite(web)
+			record.State, record.Message = status.ErrApplied, "timed out"
+			seen := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): record})
+			if got := seen.Records[key("c1", "web")]; got.State != status.ErrApplied || got.Message != test.want {
+				t.Errorf("%s: %q, want %q", got.State, got.Message, test.want)
+			}
+		})
+	}
+}
+
 // A kept deployment is awaited for those that depend on it. Its state is derived as in a refresh,
 // so changes of its release since the refresh count.
 func TestStateOfAKeptDependency(t *testing.T) {

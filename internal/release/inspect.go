@@ -108,6 +108,11 @@ type Finding struct {
 // Settled reports whether the objects could be inspected and none is missing or not ready.
 func (f Finding) Settled() bool { return len(f.Missing)+len(f.NotReady) == 0 && f.Err == nil }
 
+// IsAsWanted reports whether all objects could be read, are as in the manifest, and ready.
+func (f Finding) IsAsWanted() bool {
+	return f.Settled() && len(f.NotOwned)+len(f.Modified)+len(f.Refused) == 0 && !f.RecordChanged
+}
+
 // OwnedObject is an object and its owner.
 type OwnedObject struct {
 	Object string // such as "Deployment web/nginx"

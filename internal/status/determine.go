@@ -59,6 +59,9 @@ func DetermineState(o Observation) (State, string) {
 	case o.RecordChanged:
 		return Modified, "the release record was changed, so its hooks will not run"
 	case o.Failed || o.Release.Status == release.StatusFailed:
+		if o.IsAsWanted() {
+			return ErrApplied, "the last operation failed, but its objects are as wanted and ready"
+		}
 		return ErrApplied, "the last operation failed"
 	case o.Release.Status != release.StatusDeployed:
 		return WaitApplied, Message("the last operation was interrupted: " + string(o.Release.Status))
@@ -69,6 +72,9 @@ func DetermineState(o Observation) (State, string) {
 	}
 	return state, message
 }
+
+// IsAsWanted reports whether the objects were read, and all are as in the release and ready.
+func (o Observation) IsAsWanted() bool { return o.Objects != nil && o.Objects.IsAsWanted() }
 
 // ofObjects returns the state of a deployment whose last operation was completed.
 func (o Observation) ofObjects() (State, string) {
