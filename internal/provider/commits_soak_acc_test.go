@@ -152,8 +152,8 @@ func (c *commitSoak) commit() []*unstructured.Unstructured {
 	}
 	if c.chance.IntN(4) > 0 {
 		objects = append(objects, objectOf(fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{%s}},"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"web"}},`+
-			`"template":{"metadata":{"labels":{"app":"web","pod":"x"},"annotations":{%s}},"spec":{%s"nodeSelector":{%s},"tolerations":[%s],"containers":[%s]}}}}`,
-			c.texts(), 1+c.chance.IntN(3), c.texts(), c.some(`"hostNetwork":true,`), c.texts(), c.some(`{"key":"a","operator":"Exists"}`), c.containers())))
+			`"template":{"metadata":{"labels":{"app":"web","pod":"x"},"annotations":{%s}},"spec":{%s"securityContext":{%s},"tolerations":[%s],"containers":[%s]}}}}`,
+			c.texts(), 1+c.chance.IntN(3), c.texts(), c.some(`"hostNetwork":true,`), c.some(`"runAsUser":1000`), c.some(`{"key":"a","operator":"Exists"}`), c.containers())))
 	}
 	return objects
 }
