@@ -45,6 +45,8 @@ func TestSoakCommits(t *testing.T) {
 			t.Fatalf("FLEET_SEED=%d fails in step %d, a commit that %s", seed, step, name)
 		}
 	}
+	c.deployCommit(t, c.good, false)
+	c.applyAll(t)
 	fmt.Fprintf(os.Stderr, "soak: %d commits, %v, %d objects compared\n", times, counts, c.compared)
 	c.expectEmptyPlan(t)
 	c.run(t, "destroy", "-auto-approve")
