@@ -185,7 +185,7 @@ const scaleTarget = `
 resource "fleet_cluster_target" "all" {
   name    = "all"
   bundles = [fleet_gitrepo.all.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 }
 `
 

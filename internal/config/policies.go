@@ -2,6 +2,8 @@ package config
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -25,7 +27,10 @@ func policiesAttribute() providerschema.MapNestedAttribute {
 		Optional: true,
 		MarkdownDescription: "Policies by name: what may be deployed. A violation of a policy is an error of the plan, and nothing is changed. " +
 			"A list that is not set restricts nothing, and an empty list allows nothing. Patterns match whole texts: " + globs + " See the guide on policies.",
-		NestedObject: providerschema.NestedAttributeObject{Attributes: framework.Provider(policyAttributes())},
+		NestedObject: providerschema.NestedAttributeObject{
+			Attributes: framework.Provider(policyAttributes()),
+			Validators: []validator.Object{restrictions(policyAttributes())},
+		},
 	}
 }
 
@@ -40,10 +45,11 @@ func fleetPoliciesAttribute() providerschema.ListAttribute {
 func policyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"action": framework.OptionalString("`deny` (default): a violation is an error. `warn`: it is a warning.", stringvalidator.OneOf(string(policy.Deny), string(policy.Warn))),
-		"applies_to": framework.OptionalObject("Which deployments the policy is for. All attributes that are set must match. Default: all deployments.", map[string]schema.Attribute{
-			"clusters":        framework.OptionalObjects("Rules for clusters, as `targets` of a `fleet_cluster_target`. One of them must match.", fleetschema.Rule()),
+		"applies_to": scopeAttribute(map[string]schema.Attribute{
+			"all":             framework.OptionalBool("`true`: the policy is for all deployments. It excludes the other attributes."),
+			"clusters":        fleetschema.OptionalRules("Rules for clusters, as `targets` of a `fleet_cluster_target`. One of them must match.", fleetschema.Rule()),
 			"bundles":         framework.OptionalStrings("Patterns of names of bundles. A fleet.yaml can choose the name of its bundle. Use `repositories` to restrict the authors of a repository."),
-			"bundle_selector": framework.OptionalObject("Labels of bundles. A fleet.yaml can set labels, too.", fleetschema.Selector()),
+			"bundle_selector": fleetschema.SelectorObject("Labels of bundles. A fleet.yaml can set labels, too."),
 			"repositories":    framework.OptionalStrings("Patterns of the URLs of git repositories, as they are written in `repo`. Bundles from elsewhere do not match."),
 		}),
 		"repositories": framework.OptionalStrings("Patterns of the URLs of git repositories that are allowed. Bundles of files, folders and charts have none, and are not restricted."),
@@ -66,6 +72,21 @@ func policyAttributes() map[string]schema.Attribute {
 		"max_objects":      schema.Int64Attribute{Optional: true, MarkdownDescription: "How many objects a deployment may have, with its hooks and definitions.", Validators: []validator.Int64{int64validator.AtLeast(0)}},
 		"max_replicas":     schema.Int64Attribute{Optional: true, MarkdownDescription: "How large `spec.replicas`, and `spec.maxReplicas` of an autoscaler, may be.", Validators: []validator.Int64{int64validator.AtLeast(0)}},
 	}
+}
+
+// scopeAttribute is the attribute that selects the deployments of a policy.
+func scopeAttribute(attributes map[string]schema.Attribute) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "Which deployments the policy is for. All attributes that are set must match. Required.",
+		Attributes:          attributes,
+		Validators:          []validator.Object{framework.Required{}, framework.Criteria{"all", "clusters", "bundles", "bundle_selector", "repositories"}},
+	}
+}
+
+// restrictions warns of a policy that restricts nothing.
+func restrictions(attributes map[string]schema.Attribute) framework.Options {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(attributes)), func(name string) bool { return name == "action" || name == "applies_to" })
 }
 
 type policyModel struct {
@@ -97,6 +118,7 @@ type accountPolicyModel struct {
 }
 
 type scopeModel struct {
+	All            types.Bool   `tfsdk:"all"`
 	Clusters       types.List   `tfsdk:"clusters"`
 	Bundles        types.List   `tfsdk:"bundles"`
 	BundleSelector types.Object `tfsdk:"bundle_selector"`

@@ -42,9 +42,9 @@ func Schema() schema.Schema {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"selector": schema.SingleNestedAttribute{
 						Optional:            true,
-						MarkdownDescription: "The clusters in the group, by their labels. An empty selector selects all. Required.",
+						MarkdownDescription: "The clusters in the group, by their labels. Required.",
 						Attributes:          framework.Provider(fleetschema.Selector()),
-						Validators:          []validator.Object{framework.Required{}},
+						Validators:          append(fleetschema.SelectorObject("").Validators, framework.Required{}),
 					},
 					"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the group, for `cluster_group_selector`."},
 				}},
@@ -67,6 +67,7 @@ func Schema() schema.Schema {
 				MarkdownDescription: "Certificates of authorities for all servers that git repositories and charts are read from, and for proxies. " +
 					"`ca_bundle` of an entry in `git` or `registries` is trusted besides. API servers of clusters have their own settings.",
 				Attributes: framework.Provider(tlsAttributes()),
+				Validators: []validator.Object{framework.Options{}},
 			},
 			"private_addresses": schema.BoolAttribute{
 				Optional: true,
@@ -78,6 +79,7 @@ func Schema() schema.Schema {
 				MarkdownDescription: "Keys for files encrypted by [SOPS](https://github.com/getsops/sops): values files named in `helm.valuesFiles`, and manifests. " +
 					"They are decrypted in memory only. No other keys are used: no environment variable, no file of the home folder, no gpg, no cloud service. " +
 					"An encrypted file that no key decrypts is an error. See the guide on security.",
+				Validators: []validator.Object{framework.Options{}},
 				Attributes: map[string]schema.Attribute{
 					"age_keys": sopsKeys("age identities, such as `AGE-SECRET-KEY-1...`, or the content of identity files."),
 					"pgp_keys": sopsKeys("OpenPGP private keys without a passphrase, armored, as `gpg --export-secret-keys --armor` writes them."),

@@ -33,23 +33,31 @@ func windowsAttribute() schema.MapNestedAttribute {
 		MarkdownDescription: "Change windows by name: when deployments may change. Outside of them, changes and removals are planned as held, and existing deployments stay as they are. " +
 			"A deployment that no window concerns may change at any time. See the guide [Change windows](guides/windows.md).",
 		Validators: []validator.Map{mapvalidator.KeysAre(framework.DNSLabel())},
-		NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(map[string]resource.Attribute{
-			"effect": framework.OptionalString("`allow` permits changes while a window is open: one open window of several that concern a deployment is sufficient. `deny` holds changes while a window is open, whatever others allow. Required.",
-				framework.Required{}, stringvalidator.OneOf(string(window.Allow), string(window.Deny))),
-			"cron": framework.OptionalString("When the window opens, in the five fields of cron: minute, hour, day of month, month, day of week, such as `0 22 * * 1-5`. Either `cron` or `weekly` is required."),
-			"weekly": framework.OptionalObject("When the window opens, by days of the week.", map[string]resource.Attribute{
-				"days":  framework.OptionalStrings("The days: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`. Required."),
-				"start": framework.OptionalString("The time of day, such as `22:00`. Required.", framework.Required{}),
-			}),
-			"duration":  framework.OptionalString("How long the window is open, such as `6h` or `1h30m`. From a minute to 8784h, which are 366 days. Required.", framework.Required{}),
-			"time_zone": framework.OptionalString("The time zone of `cron` and `weekly`, such as `Europe/Berlin`. Default `UTC`."),
-			"targets": framework.OptionalObjects("Rules that select the clusters that the window concerns, as `targets` of a `fleet_cluster_target`. Default: all clusters.",
-				fleetschema.Rule()),
-			"bundles": framework.OptionalStrings("Names of the bundles that the window concerns. Default: all bundles."),
-			"bundle_selector": framework.OptionalObject("The bundles that the window concerns, by their labels. With `bundles`, a bundle must meet both. "+
-				"The labels of a bundle that was removed from the configuration are not known, so the window concerns it.", fleetschema.Selector()),
-			"correct_drift": framework.OptionalBool("Whether the window lets drift be corrected at any time. Default `false`: that is held like other changes. A deployment that also changes for another reason is held."),
-		})},
+		NestedObject: schema.NestedAttributeObject{
+			Attributes: framework.Provider(windowAttributes()),
+			Validators: []validator.Object{framework.Criteria{"all", "targets", "bundles", "bundle_selector"}},
+		},
+	}
+}
+
+func windowAttributes() map[string]resource.Attribute {
+	return map[string]resource.Attribute{
+		"all": framework.OptionalBool("`true`: the window concerns all bundles on all clusters. It excludes `targets`, `bundles` and `bundle_selector`. One of the four is required."),
+		"effect": framework.OptionalString("`allow` permits changes while a window is open: one open window of several that concern a deployment is sufficient. `deny` holds changes while a window is open, whatever others allow. Required.",
+			framework.Required{}, stringvalidator.OneOf(string(window.Allow), string(window.Deny))),
+		"cron": framework.OptionalString("When the window opens, in the five fields of cron: minute, hour, day of month, month, day of week, such as `0 22 * * 1-5`. Either `cron` or `weekly` is required."),
+		"weekly": framework.OptionalObject("When the window opens, by days of the week.", map[string]resource.Attribute{
+			"days":  framework.OptionalStrings("The days: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`. Required."),
+			"start": framework.OptionalString("The time of day, such as `22:00`. Required.", framework.Required{}),
+		}),
+		"duration":  framework.OptionalString("How long the window is open, such as `6h` or `1h30m`. From a minute to 8784h, which are 366 days. Required.", framework.Required{}),
+		"time_zone": framework.OptionalString("The time zone of `cron` and `weekly`, such as `Europe/Berlin`. Default `UTC`."),
+		"targets": fleetschema.OptionalRules("Rules that select the clusters that the window concerns, as `targets` of a `fleet_cluster_target`. Default with `bundles` or `bundle_selector`: all clusters.",
+			fleetschema.Rule()),
+		"bundles": framework.OptionalStrings("Names of the bundles that the window concerns. Default with `targets`: all bundles."),
+		"bundle_selector": fleetschema.SelectorObject("The bundles that the window concerns, by their labels. With `bundles`, a bundle must meet both. " +
+			"The labels of a bundle that was removed from the configuration are not known, so the window concerns it."),
+		"correct_drift": framework.OptionalBool("Whether the window lets drift be corrected at any time. Default `false`: that is held like other changes. A deployment that also changes for another reason is held."),
 	}
 }
 
@@ -75,6 +83,7 @@ func windowsOverrideAttribute() schema.StringAttribute {
 }
 
 type windowModel struct {
+	All            types.Bool   `tfsdk:"all"`
 	Effect         types.String `tfsdk:"effect"`
 	Cron           types.String `tfsdk:"cron"`
 	Weekly         types.Object `tfsdk:"weekly"`

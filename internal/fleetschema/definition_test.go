@@ -69,14 +69,16 @@ func TestDefinition(t *testing.T) {
 			},
 		},
 		{
-			"an empty selector is not none",
+			"everything is an empty selector in Fleet",
 			map[string]attr.Value{"target_customizations": list(t, block(t, map[string]attr.Value{
-				"cluster_selector": block(t, map[string]attr.Value{"match_labels": types.MapNull(types.StringType)}),
-				"do_not_deploy":    types.BoolValue(true),
+				"all": types.BoolNull(), "cluster_selector": block(t, map[string]attr.Value{"all": types.BoolValue(true), "match_labels": types.MapNull(types.StringType)}),
+			}), block(t, map[string]attr.Value{
+				"all": types.BoolValue(true), "cluster_selector": types.ObjectNull(map[string]attr.Type{"all": types.BoolType, "match_labels": types.MapType{ElemType: types.StringType}}),
 			}))},
-			fleetyaml.Definition{TargetCustomizations: []fleetyaml.Customization{{
-				Criteria: fleetyaml.Criteria{ClusterSelector: &fleetyaml.Selector{}}, DoNotDeploy: true,
-			}}},
+			fleetyaml.Definition{TargetCustomizations: []fleetyaml.Customization{
+				{Criteria: fleetyaml.Criteria{ClusterSelector: &fleetyaml.Selector{}}},
+				{Criteria: fleetyaml.Criteria{ClusterSelector: &fleetyaml.Selector{}}},
+			}},
 		},
 		{
 			"counts are numbers or percentages",

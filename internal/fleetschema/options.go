@@ -20,17 +20,12 @@ import (
 // Definition returns the keys of a fleet.yaml's root that are not options.
 func Definition() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"labels":      framework.OptionalStringMap("Labels of the bundle. Other bundles can select them in `depends_on_bundles`."),
-		"annotations": framework.OptionalStringMap("Annotations of the bundle. They have no effect, because no Bundle object exists; the plan warns."),
-		"paused":      framework.OptionalBool("Pause the bundle: changes are planned as held, and existing deployments stay as they are."),
-		"depends_on_bundles": framework.OptionalObjects("Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml. "+
-			"They are bundles of the same target, or of another target with the same owner that is listed in its `depends_on`. Those are found by name only.", map[string]schema.Attribute{
-			"name":            framework.OptionalString("Name of the bundle, as in `bundles`."),
-			"selector":        framework.OptionalObject("The bundles of the target with these labels. All matching bundles count.", Selector()),
-			"accepted_states": framework.OptionalStrings("States of a bundle in which bundles that depend on it are deployed. Default: `Ready`."),
-		}),
-		"rollout_strategy": framework.OptionalObject("How many clusters change at once, and which clusters change first. Without it, clusters do not wait for each other.", rolloutAttributes()),
-		"target_customizations": framework.OptionalObjects("Options that differ between clusters: the first entry that matches a cluster is merged into the options of the bundle.",
+		"labels":             framework.OptionalStringMap("Labels of the bundle. Other bundles can select them in `depends_on_bundles`."),
+		"annotations":        framework.OptionalStringMap("Annotations of the bundle. They have no effect, because no Bundle object exists; the plan warns."),
+		"paused":             framework.OptionalBool("Pause the bundle: changes are planned as held, and existing deployments stay as they are."),
+		"depends_on_bundles": dependencies(),
+		"rollout_strategy":   framework.OptionalObject("How many clusters change at once, and which clusters change first. Without it, clusters do not wait for each other.", rolloutAttributes()),
+		"target_customizations": OptionalRules("Options that differ between clusters: the first entry that matches a cluster is merged into the options of the bundle.",
 			customizationAttributes()),
 		"target_customization_mode": schema.StringAttribute{
 			Optional:            true,
@@ -41,7 +36,23 @@ func Definition() map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "Rules that replace the rules of the target for this bundle.",
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
-			NestedObject:        schema.NestedAttributeObject{Attributes: choiceAttributes()},
+			NestedObject:        Rules(choiceAttributes()),
+		},
+	}
+}
+
+func dependencies() schema.ListNestedAttribute {
+	return schema.ListNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml. " +
+			"They are bundles of the same target, or of another target with the same owner that is listed in its `depends_on`. Those are found by name only.",
+		NestedObject: schema.NestedAttributeObject{
+			Attributes: map[string]schema.Attribute{
+				"name":            framework.OptionalString("Name of the bundle, as in `bundles`."),
+				"selector":        SelectorObject("The bundles of the target with these labels. All matching bundles count."),
+				"accepted_states": framework.OptionalStrings("States of a bundle in which bundles that depend on it are deployed. Default: `Ready`."),
+			},
+			Validators: []validator.Object{framework.Criteria{"name", "selector"}},
 		},
 	}
 }
@@ -180,7 +191,7 @@ func rolloutAttributes() map[string]schema.Attribute {
 		"auto_partition_size":        count("Size of the automatic partitions, which are used if `partitions` is not set. Default `25%`."),
 		"auto_partition_threshold":   framework.OptionalNumber("Number of clusters from which automatic partitions are used. Default 200."),
 		"max_new":                    framework.OptionalNumber("How many clusters may get their first installation of the bundle at the same time. Default 50."),
-		"partitions":                 framework.OptionalObjects("Sets of clusters that change together, one set after the other. A cluster in no partition never gets the bundle.", partition),
+		"partitions":                 OptionalRules("Sets of clusters that change together, one set after the other. A cluster in no partition never gets the bundle.", partition),
 	}
 }
 

@@ -35,6 +35,9 @@ func TestOptionsAreThoseOfFleetYAML(t *testing.T) {
 func fieldPaths(prefix string, attributes map[string]schema.Attribute) []string {
 	var paths []string
 	for name, attribute := range attributes {
+		if name == "all" { // A fleet.yaml has an empty selector instead.
+			continue
+		}
 		path := prefix + fleetyaml.FieldName(name)
 		paths = append(paths, path)
 		switch attribute := attribute.(type) {

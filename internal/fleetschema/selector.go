@@ -5,15 +5,18 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
-// Selector returns the attributes of a selector for labels.
+// Selector returns the attributes of a selector for labels. An object with them needs criteria, see
+// SelectorObject.
 func Selector() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
+		"all":          framework.OptionalBool("`true` selects everything, and excludes the other attributes."),
 		"match_labels": framework.OptionalStringMap("Labels with exactly these values."),
 		"match_expressions": schema.ListNestedAttribute{
 			Optional:            true,
@@ -27,7 +30,15 @@ func Selector() map[string]schema.Attribute {
 	}
 }
 
+// SelectorObject is an optional selector for labels. One without criteria is an error.
+func SelectorObject(description string) schema.SingleNestedAttribute {
+	selector := framework.OptionalObject(description, Selector())
+	selector.Validators = []validator.Object{framework.Criteria{"all", "match_labels", "match_expressions"}}
+	return selector
+}
+
 type selectorModel struct {
+	All              types.Bool `tfsdk:"all"`
 	MatchLabels      types.Map  `tfsdk:"match_labels"`
 	MatchExpressions types.List `tfsdk:"match_expressions"`
 }

@@ -29,16 +29,23 @@ func (a Attributes) Definition() (Definition, error) {
 	return d, nil
 }
 
-// MarshalJSON writes the names as a fleet.yaml does.
+// MarshalJSON writes the names as a fleet.yaml does. There an empty selector selects everything, so
+// "all" of a selector is left out, and "all" of a rule becomes an empty selector.
 func (a Attributes) MarshalJSON() ([]byte, error) {
 	fields := make(map[string]any, len(a))
 	for name, value := range a {
-		if value != nil {
+		if value != nil && name != everything {
 			fields[FieldName(name)] = plainCount(name, value)
 		}
 	}
+	if _, isRule := a["cluster_selector"]; isRule && a[everything] == true {
+		fields["clusterSelector"] = map[string]any{}
+	}
 	return json.Marshal(fields)
 }
+
+// everything is the attribute of selectors and rules that selects everything.
+const everything = "all"
 
 // FieldName turns "release_name" into "releaseName".
 func FieldName(attribute string) string {
@@ -78,6 +85,12 @@ func plainCount(name string, plain any) any {
 // CompileSelector reads a selector. Its own keys are in snake case; the keys of labels are the
 // user's. An unknown key is refused: without it, the selector would match too much.
 func CompileSelector(attributes map[string]any) (labels.Selector, error) {
+	switch all, others := attributes[everything] == true, hasCriteria(attributes); {
+	case !all && !others:
+		return nil, errors.New("the selector has no criterion; to select everything, set all = true")
+	case all && others:
+		return nil, errors.New("the selector has all = true, which selects everything, and other criteria; remove one of them")
+	}
 	text, err := Attributes(attributes).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("writing the selector as JSON: %w", err)
@@ -90,6 +103,19 @@ func CompileSelector(attributes map[string]any) (labels.Selector, error) {
 		return nil, err
 	}
 	return parsed.OverrideTargets[0].ClusterSelector.Compile()
+}
+
+// hasCriteria reports whether a selector has more than the attribute that selects everything.
+func hasCriteria(selector map[string]any) bool {
+	for name, value := range selector {
+		labels, isMap := value.(map[string]any)
+		expressions, isList := value.([]any)
+		isEmpty := value == nil || isMap && len(labels) == 0 || isList && len(expressions) == 0
+		if name != everything && !isEmpty {
+			return true
+		}
+	}
+	return false
 }
 
 // Fields returns a definition as decoded JSON, with Fleet's names. Numbers are json.Number.

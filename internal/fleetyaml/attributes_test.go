@@ -59,7 +59,11 @@ func TestCompileSelector(t *testing.T) {
 		matches bool
 		err     string
 	}{
-		"everything":               {in: map[string]any{}, matches: true},
+		"everything":               {in: map[string]any{"all": true}, matches: true},
+		"nothing":                  {in: map[string]any{}, err: "all = true"},
+		"not everything":           {in: map[string]any{"all": false}, err: "all = true"},
+		"no labels":                {in: map[string]any{"match_labels": map[string]any{}}, err: "all = true"},
+		"everything and labels":    {in: map[string]any{"all": true, "match_labels": map[string]any{"env": "prod"}}, err: "all = true"},
 		"labels":                   {in: map[string]any{"match_labels": map[string]any{"env": "prod", "my_zone": "a"}}, matches: true},
 		"another value":            {in: map[string]any{"match_labels": map[string]any{"env": "dev"}}},
 		"expressions":              {in: map[string]any{"match_expressions": []any{map[string]any{"key": "env", "operator": "In", "values": []any{"prod"}}}}, matches: true},

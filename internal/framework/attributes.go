@@ -57,16 +57,16 @@ func OptionalStringMap(description string) resource.MapAttribute {
 	return resource.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// OptionalObject is an optional object.
+// OptionalObject is an optional object. It warns if nothing is set in it.
 func OptionalObject(description string, attributes map[string]resource.Attribute) resource.SingleNestedAttribute {
-	return resource.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: attributes}
+	return resource.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: attributes, Validators: optionsOf(attributes)}
 }
 
-// OptionalObjects is an optional list of objects.
+// OptionalObjects is an optional list of objects. It warns if nothing is set in one of them.
 func OptionalObjects(description string, attributes map[string]resource.Attribute) resource.ListNestedAttribute {
 	return resource.ListNestedAttribute{
 		Optional: true, MarkdownDescription: description,
-		NestedObject: resource.NestedAttributeObject{Attributes: attributes},
+		NestedObject: resource.NestedAttributeObject{Attributes: attributes, Validators: optionsOf(attributes)},
 	}
 }
 
@@ -107,11 +107,11 @@ func dataSourceAttribute(name string, attribute resource.Attribute) datasource.A
 		return nested
 	case resource.ListNestedAttribute:
 		nested := copied[datasource.ListNestedAttribute](a)
-		nested.NestedObject.Attributes = DataSource(a.NestedObject.Attributes)
+		nested.NestedObject.Attributes, nested.NestedObject.Validators = DataSource(a.NestedObject.Attributes), a.NestedObject.Validators
 		return nested
 	case resource.MapNestedAttribute:
 		nested := copied[datasource.MapNestedAttribute](a)
-		nested.NestedObject.Attributes = DataSource(a.NestedObject.Attributes)
+		nested.NestedObject.Attributes, nested.NestedObject.Validators = DataSource(a.NestedObject.Attributes), a.NestedObject.Validators
 		return nested
 	}
 	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for data sources", name, attribute))
@@ -146,11 +146,11 @@ func providerAttribute(name string, attribute resource.Attribute) provider.Attri
 		return nested
 	case resource.ListNestedAttribute:
 		nested := copied[provider.ListNestedAttribute](a)
-		nested.NestedObject.Attributes = Provider(a.NestedObject.Attributes)
+		nested.NestedObject.Attributes, nested.NestedObject.Validators = Provider(a.NestedObject.Attributes), a.NestedObject.Validators
 		return nested
 	case resource.MapNestedAttribute:
 		nested := copied[provider.MapNestedAttribute](a)
-		nested.NestedObject.Attributes = Provider(a.NestedObject.Attributes)
+		nested.NestedObject.Attributes, nested.NestedObject.Validators = Provider(a.NestedObject.Attributes), a.NestedObject.Validators
 		return nested
 	}
 	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for providers", name, attribute))

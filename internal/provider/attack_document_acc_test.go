@@ -157,7 +157,7 @@ func TestAttackDocuments(t *testing.T) {
 			r.commit(t, bundles)
 
 			denied := how
-			denied.policies = "  policies = { tenants = { denied_kinds = [\"NetworkPolicy\"] } }\n"
+			denied.policies = "  policies = { tenants = { applies_to = { all = true }, denied_kinds = [\"NetworkPolicy\"] } }\n"
 			r.configure(t, denied, "on_error = \"hold\"")
 			refused, err := r.w.try(t, "plan", "-input=false")
 			if err == nil {
@@ -318,7 +318,7 @@ func TestAttackDefinitionsHideObjects(t *testing.T) {
 	hows["by nothing"] = confinement{}
 	hows["by nothing, replaced"] = confinement{target: "crds = \"create_replace\""}
 	// A definition is an object of the whole cluster.
-	hows["by policies"] = confinement{policies: "  policies = { tenants = { denied_kinds = [\"ClusterRoleBinding\", \"Namespace\"] } }\n"}
+	hows["by policies"] = confinement{policies: "  policies = { tenants = { applies_to = { all = true }, denied_kinds = [\"ClusterRoleBinding\", \"Namespace\"] } }\n"}
 	for name, how := range hows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

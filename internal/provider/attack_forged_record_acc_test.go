@@ -316,7 +316,7 @@ func TestAttackForgedBase(t *testing.T) {
 	}{
 		"plain":            {},
 		"an account":       {hasAccount: true},
-		"policies":         {policies: "  policies = { tenants = { namespaces = [\"NAMESPACE\", \"NAMESPACE-held\"], denied_kinds = [\"ClusterRoleBinding\"] } }\n"},
+		"policies":         {policies: "  policies = { tenants = { applies_to = { all = true }, namespaces = [\"NAMESPACE\", \"NAMESPACE-held\"], denied_kinds = [\"ClusterRoleBinding\"] } }\n"},
 		"atomic":           {bundle: "helm = { atomic = true }"},
 		"without refresh":  {},
 		"after the plan":   {},

@@ -174,7 +174,7 @@ func confinements() map[string]confinement {
 	return map[string]confinement{
 		"by its namespace": {settings: "  target_namespace = \"NAMESPACE\"\n"},
 		"by an account":    {settings: "  target_namespace = \"NAMESPACE\"\n  service_account = \"NAMESPACE\"\n", hasAccount: true},
-		"by policies": {policies: "  policies = { tenants = { namespaces = [\"NAMESPACE\"], cluster_scoped = false, " +
+		"by policies": {policies: "  policies = { tenants = { applies_to = { all = true }, namespaces = [\"NAMESPACE\"], cluster_scoped = false, " +
 			"denied_kinds = [\"ClusterRoleBinding\", \"Namespace\", \"NetworkPolicy\"] } }\n"},
 	}
 }

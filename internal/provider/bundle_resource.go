@@ -46,7 +46,7 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 				"follow": framework.OptionalString("`pinned` (default): the version stays. `constraint`: each refresh looks for a newer version that `version` allows, and the next plan shows it as a change. "+
 					"It never moves to an older one. If versions cannot be listed, the version stays, and a warning says so.", stringvalidator.OneOf(followPinned, followConstraint)),
 			},
-			Validators: oneSource(),
+			Validators: append(oneSource(), framework.Criteria{"repo", "name"}),
 		},
 		"git": schema.SingleNestedAttribute{
 			Optional:            true,

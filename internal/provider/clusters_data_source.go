@@ -53,6 +53,7 @@ func (d *clustersDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 			"selector": schema.SingleNestedAttribute{
 				Computed: true, MarkdownDescription: "The clusters in the group, by their labels.",
 				Attributes: map[string]schema.Attribute{
+					"all":          schema.BoolAttribute{Computed: true, MarkdownDescription: "`true` if the selector selects all clusters, else null."},
 					"match_labels": computedStringMap("Labels with exactly these values."),
 					"match_expressions": schema.ListNestedAttribute{
 						Computed: true, MarkdownDescription: "Conditions on labels. All of them must be met.",
@@ -170,6 +171,7 @@ func requirementTypes() map[string]attr.Type {
 
 func selectorTypes() map[string]attr.Type {
 	return map[string]attr.Type{
+		"all":               types.BoolType,
 		"match_labels":      types.MapType{ElemType: types.StringType},
 		"match_expressions": types.ListType{ElemType: types.ObjectType{AttrTypes: requirementTypes()}},
 	}
@@ -203,7 +205,12 @@ func selectorValue(selector fleetyaml.Selector) types.Object {
 			"values":   framework.StringListValue(expression.Values),
 		})
 	}
+	all := types.BoolNull()
+	if len(selector.MatchLabels)+len(expressions) == 0 {
+		all = types.BoolValue(true)
+	}
 	return types.ObjectValueMust(selectorTypes(), map[string]attr.Value{
+		"all":               all,
 		"match_labels":      framework.StringMapValue(selector.MatchLabels),
 		"match_expressions": types.ListValueMust(types.ObjectType{AttrTypes: requirementTypes()}, expressions),
 	})

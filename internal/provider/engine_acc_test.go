@@ -138,7 +138,7 @@ func expectDelivery(t *testing.T, fleet *testenv.Fleet) {
 	s.wantMaps(t)
 }
 
-const everyCluster = "{ cluster_selector = {} }"
+const everyCluster = "{ all = true }"
 
 // engineStory is a target that a real Fleet delivers.
 type engineStory struct {

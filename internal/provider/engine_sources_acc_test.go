@@ -34,7 +34,7 @@ func expectSourcesAndPolicies(t *testing.T, fleet *testenv.Fleet) {
 	}
 	configure := func(policy string) {
 		t.Helper()
-		settings := fmt.Sprintf("  owner  = \"acc\"\n  registries = { %q = { plain_http = true }, %q = {} }\n  policies = { tenants = { %s } }", server.RegistryURL("acme"), server.RepositoryURL(), policy)
+		settings := fmt.Sprintf("  owner  = \"acc\"\n  registries = { %q = { plain_http = true }, %q = {} }\n  policies = { tenants = { applies_to = { all = true }, %s } }", server.RegistryURL("acme"), server.RepositoryURL(), policy)
 		s.w.configure(t, strings.Replace(engineProvider(fleet, ""), `  owner  = "acc"`, settings, 1), fmt.Sprintf(`
 resource "fleet_gitrepo" "apps" {
   name          = "apps"

@@ -87,7 +87,7 @@ func TestAccProvidersOfGuides(t *testing.T) {
 				for name, content := range files {
 					w.write(t, name, content)
 				}
-				w.configure(t, block[1], "data \"fleet_render\" \"none\" {\n  bundles = []\n  targets = [{ cluster_selector = {} }]\n}\n")
+				w.configure(t, block[1], "data \"fleet_render\" \"none\" {\n  bundles = []\n  targets = [{ all = true }]\n}\n")
 				w.run(t, "plan", "-input=false")
 			})
 		}

@@ -236,7 +236,7 @@ func TestAccPlansAreEqualEverywhere(t *testing.T) {
 		says   []string
 	}{
 		{closed(`, targets = [{ cluster_name = "b" }]`), []string{`~ "a/one"`, "Not removed:", "by window nightly"}},
-		{`  policies = { all = { labels = { team = "*" }, action = "warn" } }`, []string{`~ "a/one"`, "policy all (labels) warns of"}},
+		{`  policies = { all = { applies_to = { all = true }, labels = { team = "*" }, action = "warn" } }`, []string{`~ "a/one"`, "policy all (labels) warns of"}},
 		{"", []string{`- "b/one"`, `~ "a/one"`}},
 	} {
 		var printed string

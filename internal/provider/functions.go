@@ -72,7 +72,7 @@ func newMatchFunction() function.Function {
 	return framework.NewFunction("match", function.Definition{
 		Summary: "Whether labels match a selector",
 		MarkdownDescription: "Returns whether a label selector, an object with `match_labels` and `match_expressions`, matches labels, as in a rule of a target. " +
-			"An empty selector matches everything.",
+			"`{ all = true }` matches everything, and an empty selector is an error.",
 		Parameters: []function.Parameter{
 			function.DynamicParameter{Name: "selector", MarkdownDescription: "The selector, such as `{ match_labels = { env = \"prod\" } }`."},
 			function.MapParameter{Name: "labels", ElementType: types.StringType, MarkdownDescription: "The labels, such as those of a cluster."},
@@ -96,7 +96,7 @@ func runMatch(ctx context.Context, req function.RunRequest, resp *function.RunRe
 	}
 	given, ok := free.(map[string]any)
 	if !ok {
-		resp.Error = function.NewArgumentFuncError(0, "A selector is an object. Use {} to match everything.")
+		resp.Error = function.NewArgumentFuncError(0, "A selector is an object. Use { all = true } to match everything.")
 		return
 	}
 	compiled, err := fleetyaml.CompileSelector(given)

@@ -44,7 +44,8 @@ func TestMatchFunction(t *testing.T) {
 		want     bool
 		err      string
 	}{
-		{name: "everything", selector: map[string]any{}, want: true},
+		{name: "everything", selector: map[string]any{"all": true}, want: true},
+		{name: "nothing", selector: map[string]any{}, err: "all = true"},
 		{name: "labels", selector: map[string]any{"match_labels": map[string]any{"env": "prod", "my_zone": "a"}}, want: true},
 		{name: "another value", selector: map[string]any{"match_labels": map[string]any{"env": "dev"}}},
 		{name: "expressions", selector: map[string]any{"match_expressions": []any{map[string]any{"key": "env", "operator": "In", "values": []any{"prod", "test"}}}}, want: true},

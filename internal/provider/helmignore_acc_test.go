@@ -31,7 +31,7 @@ resource "fleet_bundle" "web" {
 }
 data "fleet_render" "all" {
   bundles  = [fleet_gitrepo.shop.bundles, fleet_bundle.web.bundles]
-  targets  = [{ cluster_selector = {} }]
+  targets  = [{ all = true }]
   clusters = { a = {} }
 }
 output "manifests" {

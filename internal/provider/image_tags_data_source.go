@@ -39,17 +39,19 @@ const (
 
 func (d *imageTagsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	semver := framework.OptionalObject("The largest version in a range. Tags that are no semantic version do not count.", map[string]schema.Attribute{
-		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`. Default `*`. Pre-releases count only if the range has one, as in `>=1.0.0-0`."),
+		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`, or `*` for all. Required. Pre-releases count only if the range has one, as in `>=1.0.0-0`."),
 	})
-	semver.Validators = []validator.Object{objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("alphabetical"), path.MatchRelative().AtParent().AtName("numerical"))}
+	semver.Validators = []validator.Object{framework.Criteria{"range"}, objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("alphabetical"), path.MatchRelative().AtParent().AtName("numerical"))}
 	alphabetical := framework.OptionalObject("The last tag in the alphabet.", orderAttributes())
 	alphabetical.Validators = []validator.Object{objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("numerical"))}
+	numerical := framework.OptionalObject("The largest whole number. Tags that are no whole number do not count.", orderAttributes())
+	numerical.Validators = nil // An empty object selects in ascending order.
 	attributes := map[string]schema.Attribute{
 		"image": framework.RequiredString("Name of the image, such as `ghcr.io/acme/web`. A tag or digest in it does not count. Credentials are those of the provider's `registries` for `oci://` and this name; Docker Hub is `oci://docker.io`."),
 		"policy": framework.OptionalObject("Which tag is the newest, as in `imageScans` of a fleet.yaml. At most one of the three. Default: the largest semantic version that is no pre-release.", map[string]schema.Attribute{
 			"semver":       semver,
 			"alphabetical": alphabetical,
-			"numerical":    framework.OptionalObject("The largest whole number. Tags that are no whole number do not count.", orderAttributes()),
+			"numerical":    numerical,
 		}),
 		"filter": framework.OptionalString("Regular expression. Tags that it does not match do not count. If it has a group, the text of the group is compared: "+
 			"`^main-[0-9a-f]+-([0-9]+)$` with `numerical` takes the tag with the largest last number.", framework.RegularExpression()),

@@ -239,7 +239,7 @@ func TestAccDependsOnAnotherTarget(t *testing.T) {
 func TestAccCanaryFails(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	const strategy = `rollout_strategy = { max_unavailable = "1", partitions = [{ name = "canary", cluster_name = "c" }, { name = "rest", cluster_selector = {} }] }`
+	const strategy = `rollout_strategy = { max_unavailable = "1", partitions = [{ name = "canary", cluster_name = "c" }, { name = "rest", all = true }] }`
 	config := func(image, timeout string) {
 		web := with(strings.Replace(s.workload("web"), "pause:3.10", image, 1), strategy)
 		w.configure(t, s.provider("", on, on, on), web, s.bundle("free", image), target("deployment_timeout = \""+timeout+"\"", "fleet_bundle.web.bundles", "fleet_bundle.free.bundles"))
@@ -287,7 +287,7 @@ func TestAccCanaryFails(t *testing.T) {
 func TestAccCanaryFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	web := with(s.workload("web"), `rollout_strategy = { partitions = [{ name = "canary", cluster_name = "c", max_unavailable = "0" }, { cluster_selector = {} }] }`)
+	web := with(s.workload("web"), `rollout_strategy = { partitions = [{ name = "canary", cluster_name = "c", max_unavailable = "0" }, { all = true }] }`)
 	s.forbidPods(t, 2)
 	w.configure(t, s.provider("", on, on, on), web, target("deployment_timeout = \"3s\"", "fleet_bundle.web.bundles"))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "held: a/web, b/web", "in partition canary", "at most 0 may be")

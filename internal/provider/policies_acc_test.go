@@ -25,7 +25,7 @@ func TestAccPolicies(t *testing.T) {
 	w.write(t, "repo/app/fleet.yaml", "defaultNamespace: "+s.namespace+"\nname: app\nhelm: {releaseName: app}\n")
 	w.write(t, "repo/app/cm.yaml", "# first\n---\n"+configMap("one", "x")+"---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: hidden\n")
 	configure := func(policy string) {
-		w.configure(t, s.provider("  policies = { tenants = { "+policy+" } }\n", on, on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
+		w.configure(t, s.provider("  policies = { tenants = { applies_to = { all = true }, "+policy+" } }\n", on, on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
 	}
 	configure(`denied_kinds = ["Secret"]`)
 	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "policy tenants (denied_kinds) refuses", "a/app", "b/app", "Secret/"+s.namespace+"/hidden (cm.yaml:11)", "the kind is denied")
@@ -53,7 +53,7 @@ func TestAccPolicyOfImages(t *testing.T) {
 		"targetCustomizations:\n- {name: b, clusterName: b, helm: {values: {image: web}}}\n")
 	w.write(t, "repo/app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")
 	w.write(t, "repo/app/templates/web.yaml", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: web}\nspec:\n  schedule: '@yearly'\n  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: '{{ .Values.image }}'}]}}}}\n")
-	w.configure(t, s.provider("  policies = { images = { image_registries = [\"ghcr.io/acme/*\"] } }\n", on, on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
+	w.configure(t, s.provider("  policies = { images = { applies_to = { all = true }, image_registries = [\"ghcr.io/acme/*\"] } }\n", on, on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
 	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "policy images (image_registries) refuses", "docker.io/library/web", "app/templates/web.yaml")
 	if strings.Contains(output, "a/app") {
 		t.Errorf("cluster a is refused as well:\n%s", output)
@@ -71,7 +71,7 @@ func TestAccPolicyWhileApplying(t *testing.T) {
 	w.write(t, "repo/app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")
 	w.write(t, "repo/app/templates/x.yaml", "{{ if lookup \"v1\" \"Namespace\" \"\" \"kube-system\" }}apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: "+s.namespace+"}\n"+
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n{{ end }}\n")
-	w.configure(t, s.provider("  policies = { tenants = { cluster_scoped = false } }\n", on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
+	w.configure(t, s.provider("  policies = { tenants = { applies_to = { all = true }, cluster_scoped = false } }\n", on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
 	w.run(t, "plan", "-input=false")
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "policies do not allow it", "policy tenants, cluster_scoped", "ClusterRoleBinding.rbac.authorization.k8s.io/"+s.namespace)
 	client := s.client(t, 0)
@@ -91,7 +91,7 @@ func TestAccPolicyOfServiceAccounts(t *testing.T) {
 	bundle := strings.Replace(s.bundleOf("one", configMap("one", "x")), "files = ", "create_namespace = false\n  files = ", 1)
 	stray := strings.Replace(s.bundleOf("one", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: default}\n"), "files = ", "create_namespace = false\n  files = ", 1)
 	configure := func(accounts, bundle string) {
-		w.configure(t, s.provider("  policies = { accounts = { service_accounts = { "+accounts+" } } }\n", on), bundle, target("", "fleet_bundle.one.bundles"))
+		w.configure(t, s.provider("  policies = { accounts = { applies_to = { all = true }, service_accounts = { "+accounts+" } } }\n", on), bundle, target("", "fleet_bundle.one.bundles"))
 	}
 	configure("required = true", bundle)
 	w.fail(t, []string{"plan", "-input=false"}, "policy accounts (service_accounts) refuses", "the deployment has no service account")
@@ -134,7 +134,7 @@ func TestAttackOnPolicies(t *testing.T) {
 		for file, content := range attack.files {
 			w.write(t, folder+"/app/"+file, content)
 		}
-		w.configure(t, s.provider("  policies = { tenants = { denied_kinds = [\"ClusterRoleBinding\"], namespaces = [\""+s.namespace+"\"] } }\n", on),
+		w.configure(t, s.provider("  policies = { tenants = { applies_to = { all = true }, denied_kinds = [\"ClusterRoleBinding\"], namespaces = [\""+s.namespace+"\"] } }\n", on),
 			strings.Replace(w.repository(), "/repo\"", "/"+folder+"\"", 1), target("", "fleet_gitrepo.all.bundles"))
 		output := w.fail(t, []string{"plan", "-input=false"}, "policy tenants")
 		if !strings.Contains(strings.Join(strings.Fields(output), " "), attack.want) {

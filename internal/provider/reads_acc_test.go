@@ -55,7 +55,7 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 		{name: "an update without a refresh", before: f.set("diff", ""), args: append(slices.Clone(planned), "-refresh=false"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update of one resource", args: append(slices.Clone(planned), "-target=fleet_bundle.one"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "windows that hold it", before: f.set("guards", closed("")), args: planned, says: []string{"deployments are held", "by window nightly"}},
-		{name: "policies that warn of it", before: f.set("guards", "  policies = { all = { labels = { team = \"*\" }, action = \"warn\" } }\n"), args: planned, says: []string{"will be updated in-place", "policy all (labels) warns of"}},
+		{name: "policies that warn of it", before: f.set("guards", "  policies = { all = { applies_to = { all = true }, labels = { team = \"*\" }, action = \"warn\" } }\n"), args: planned, says: []string{"will be updated in-place", "policy all (labels) warns of"}},
 		{name: "an update is carried out", before: f.set("guards", ""), args: planned, says: []string{"will be updated in-place"}, apply: true},
 		{name: "values from the cluster changed", before: func(t *testing.T) { t.Helper(); g.setSecret(t, 0, "other") }, args: planned, says: []string{"~ \"a/app\""}, apply: true},
 		{name: "a new bundle where objects are", before: f.set("bare", "yes"), args: planned, says: []string{"takes over releases or objects of other owners", "of no release"}},

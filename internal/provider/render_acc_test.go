@@ -22,7 +22,7 @@ stringData:
 	w.configure(t, `
 provider "fleet" {
   owner = "nobody"
-  cluster_groups = { all = { selector = {} } }
+  cluster_groups = { all = { selector = { all = true } } }
 }
 resource "fleet_bundle" "app" {
   name  = "app"

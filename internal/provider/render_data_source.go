@@ -84,7 +84,7 @@ func selectionAttributes() map[string]schema.Attribute {
 		"targets": schema.ListNestedAttribute{
 			Required:            true,
 			MarkdownDescription: "Rules that select clusters, as in `fleet_cluster_target`.",
-			NestedObject:        schema.NestedAttributeObject{Attributes: fleetschema.Rule()},
+			NestedObject:        fleetschema.Rules(fleetschema.Rule()),
 		},
 	}
 }

@@ -23,7 +23,7 @@ func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 		o.bundles = releases
 		o.deploy(t, "first")
 		o.run(t, "apply", "-auto-approve", "-input=false")
-		for _, guards := range []string{"", closed("") + "  policies = { all = { labels = { team = \"*\" } } }\n"} {
+		for _, guards := range []string{"", closed("") + "  policies = { all = { applies_to = { all = true }, labels = { team = \"*\" } } }\n"} {
 			o.guards = guards
 			o.deploy(t, "first")
 			for _, proxy := range o.proxies {

@@ -59,8 +59,8 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"targets": schema.ListNestedAttribute{
 				Required: true,
 				MarkdownDescription: "Rules that select clusters. A cluster is selected if any rule matches it. All criteria of a rule must match, " +
-					"and a rule without criteria matches nothing.",
-				NestedObject: schema.NestedAttributeObject{Attributes: fleetschema.Rule()},
+					"and one of them must be set.",
+				NestedObject: fleetschema.Rules(fleetschema.Rule()),
 			},
 			"wait": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),

@@ -451,7 +451,7 @@ func windowSamples() map[string]any {
 	}
 	return map[string]any{
 		"windows": map[string]any{
-			"always": map[string]any{"effect": "allow", "cron": "* * * * *", "duration": "1h", "time_zone": "Europe/Berlin", "correct_drift": true},
+			"always": map[string]any{"all": true, "effect": "allow", "cron": "* * * * *", "duration": "1h", "time_zone": "Europe/Berlin", "correct_drift": true},
 			"freeze": map[string]any{
 				"effect": "deny", "weekly": map[string]any{"days": []any{"sun"}, "start": "22:00"}, "duration": "168h", "bundles": []any{"other"}, "bundle_selector": selector(),
 				"targets": []any{map[string]any{"cluster_name": "a", "cluster_selector": selector(), "cluster_group": "some", "cluster_group_selector": map[string]any{

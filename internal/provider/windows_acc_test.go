@@ -15,11 +15,14 @@ import (
 const (
 	// closedWindow allows changes on a day half a year away.
 	closedWindow = `nightly = { effect = "allow", cron = "0 22 1 %d *", duration = "6h", time_zone = "Europe/Berlin"%s }`
-	openWindow   = `nightly = { effect = "allow", cron = "* * * * *", duration = "24h" }`
+	openWindow   = `nightly = { all = true, effect = "allow", cron = "* * * * *", duration = "24h" }`
 )
 
-// closed is a window that allows no changes for months.
+// closed is a window that allows no changes for months. It concerns everything, unless more selects.
 func closed(more string) string {
+	if !strings.Contains(more, "bundle") && !strings.Contains(more, "targets") {
+		more += ", all = true"
+	}
 	month := time.Now().AddDate(0, 6, 0).Month()
 	return fmt.Sprintf("  windows = { "+closedWindow+" }\n", month, more)
 }

@@ -57,7 +57,7 @@ resource "fleet_bundle" "app" {
 resource "fleet_cluster_target" "app" {
   name    = "app"
   bundles = [fleet_bundle.app.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 }
 
 output "deployments" {

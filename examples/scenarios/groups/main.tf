@@ -26,7 +26,7 @@ provider "fleet" {
     prod = { config_path = var.kubeconfig, config_context = var.contexts.prod, labels = { env = "prod" } }
   }
   cluster_groups = {
-    everywhere = { selector = {} }
+    everywhere = { selector = { all = true } }
     production = { selector = { match_labels = { env = "prod" } }, labels = { tier = "critical" } }
   }
 }

@@ -35,7 +35,7 @@ resource "fleet_gitrepo" "app" {
 resource "fleet_cluster_target" "app" {
   name    = "app"
   bundles = [fleet_gitrepo.app.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 }
 
 output "deployments" {

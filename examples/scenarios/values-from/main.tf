@@ -54,7 +54,7 @@ resource "fleet_bundle" "settings" {
 resource "fleet_cluster_target" "settings" {
   name    = "settings"
   bundles = [fleet_bundle.settings.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 }
 
 resource "fleet_bundle" "app" {
@@ -80,7 +80,7 @@ resource "fleet_bundle" "app" {
 resource "fleet_cluster_target" "app" {
   name    = "app"
   bundles = [fleet_bundle.app.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 
   depends_on = [fleet_cluster_target.settings]
 }

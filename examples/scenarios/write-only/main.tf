@@ -86,7 +86,7 @@ resource "fleet_bundle" "settings" {
 resource "fleet_cluster_target" "all" {
   name    = "all"
   bundles = [fleet_bundle.app.bundles, fleet_bundle.settings.bundles]
-  targets = [{ cluster_selector = {} }]
+  targets = [{ all = true }]
 
   values_wo         = { app = { password = var.password } }
   values_wo_version = { app = var.password_version }
