@@ -95,7 +95,8 @@ func (s *Set) Connect(name string) (client *Client, err error) {
 	}
 	connection, err := s.shared.kubeconfigs.Client(found.Connection, s.shared.masker)
 	if err != nil {
-		return nil, &status.ConnectionError{Cluster: name, Err: s.shared.masker.Error(err)}
+		_, invalid := errors.AsType[*kube.ConnectionError](err)
+		return nil, &status.ConnectionError{Cluster: name, Invalid: invalid, Err: s.shared.masker.Error(err)}
 	}
 	found.client = &Client{
 		name: name, uid: found.UID, kube: connection, charts: s.shared.charts, masker: s.shared.masker,

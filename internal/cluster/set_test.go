@@ -1,14 +1,17 @@
 package cluster_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // A kubeconfig that another resource writes while Terraform runs is read again after it was
@@ -32,5 +35,40 @@ func TestConnectAfterAFailure(t *testing.T) {
 	}
 	if second, err := made.Connect("one"); second != first || err != nil {
 		t.Errorf("another client is made for the same cluster: %v", err)
+	}
+}
+
+// A cluster whose configuration is wrong is not merely unreachable, and the environment is used only
+// with consent.
+func TestConnectWithoutAConnection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://c:6443'}}]\n" +
+		"contexts: [{name: one, context: {cluster: c}}, {name: two, context: {cluster: c}}]\ncurrent-context: two\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", path)
+	tests := map[string]struct {
+		connection kube.Connection
+		invalid    bool
+		fails      string
+	}{
+		"nothing":                {invalid: true, fails: "from_environment = true"},
+		"a context alone":        {connection: kube.Connection{ConfigContext: "one"}, invalid: true, fails: "from_environment = true"},
+		"one of several":         {connection: kube.Connection{ConfigPaths: []string{path}}, invalid: true, fails: "config_context is missing"},
+		"the environment":        {connection: kube.Connection{FromEnvironment: true}},
+		"a context":              {connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
+		"a context that is gone": {connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "three"}, fails: "no context"},
+		"a file that is gone":    {connection: kube.Connection{ConfigPaths: []string{path + "x"}}, fails: path + "x"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := cluster.NewSet(map[string]cluster.Entry{"one": {Connection: test.connection}}, &render.Charts{}, &diff.Masker{})
+			_, err := made.Connect("one")
+			unusable, _ := errors.AsType[*status.ConnectionError](err)
+			if test.fails == "" && err != nil || test.fails != "" && (unusable == nil || unusable.Invalid != test.invalid || !strings.Contains(err.Error(), test.fails)) {
+				t.Errorf("error = %v, want %q in it; invalid: %t", err, test.fails, test.invalid)
+			}
+		})
 	}
 }

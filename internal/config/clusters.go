@@ -48,14 +48,16 @@ func connectionAttributes() map[string]schema.Attribute {
 		"kubeconfig":               framework.SecretString("Content of a kubeconfig file."),
 		"config_path":              framework.OptionalString("Path of a kubeconfig file; `~` is the home folder."),
 		"config_paths":             framework.OptionalStrings("Paths of kubeconfig files that are merged."),
-		"config_context":           framework.OptionalString("Context of the kubeconfig. Default: its current context."),
+		"config_context":           framework.OptionalString("Context of the kubeconfig. Required, unless the kubeconfig has exactly one context. It is checked when the cluster is first connected to."),
 		"config_context_cluster":   framework.OptionalString("Cluster of the kubeconfig, instead of the context's."),
 		"config_context_auth_info": framework.OptionalString("User of the kubeconfig, instead of the context's."),
-		"proxy_url":                framework.OptionalString("Proxy for connections to this cluster."),
-		"tls_server_name":          framework.OptionalString("Name expected in the API server's certificate."),
-		"insecure":                 framework.OptionalBool("Do not verify the API server's certificate."),
-		"impersonate_user":         framework.OptionalString("User to act as."),
-		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests per second to this cluster. Default no limit: API servers protect themselves, and at most 64 requests to one cluster run at the same time."},
+		"from_environment": framework.OptionalBool("`true` takes the connection from environment variables: `KUBE_HOST` and the others of HashiCorp's kubernetes provider, or `KUBECONFIG`, with its current context unless `config_context` is set. " +
+			"Without it, no environment variable counts."),
+		"proxy_url":        framework.OptionalString("Proxy for connections to this cluster."),
+		"tls_server_name":  framework.OptionalString("Name expected in the API server's certificate."),
+		"insecure":         framework.OptionalBool("Do not verify the API server's certificate."),
+		"impersonate_user": framework.OptionalString("User to act as."),
+		"qps":              schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests per second to this cluster. Default no limit: API servers protect themselves, and at most 64 requests to one cluster run at the same time."},
 		"burst": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: "Requests at the same time before `qps` applies. Default 100. Without `qps` it has no effect, and the plan warns.",
 			Validators: []validator.Int64{framework.NeedsFloat64("qps", "burst has no effect", "Without qps requests to this cluster are not limited. Set qps, or remove burst.")},
@@ -109,6 +111,7 @@ type connectionModel struct {
 	ConfigContext         string     `tfsdk:"config_context"`
 	ConfigContextCluster  string     `tfsdk:"config_context_cluster"`
 	ConfigContextAuthInfo string     `tfsdk:"config_context_auth_info"`
+	FromEnvironment       bool       `tfsdk:"from_environment"`
 	ProxyURL              string     `tfsdk:"proxy_url"`
 	TLSServerName         string     `tfsdk:"tls_server_name"`
 	Insecure              bool       `tfsdk:"insecure"`
@@ -221,7 +224,8 @@ func (m connectionModel) connection() kube.Connection {
 		ClientCertificate: m.ClientCertificate, ClientKey: m.ClientKey, ImpersonateUser: m.ImpersonateUser,
 		Kubeconfig: m.Kubeconfig, ConfigPaths: m.ConfigPaths, ConfigContext: m.ConfigContext,
 		ConfigContextCluster: m.ConfigContextCluster, ConfigContextAuthInfo: m.ConfigContextAuthInfo,
-		QPS: float32(m.QPS), Burst: int(m.Burst),
+		FromEnvironment: m.FromEnvironment,
+		QPS:             float32(m.QPS), Burst: int(m.Burst),
 	}
 	if m.ConfigPath != "" {
 		connection.ConfigPaths = append([]string{m.ConfigPath}, connection.ConfigPaths...)

@@ -92,7 +92,7 @@ func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnosti
 		OfflineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), OnOffline: engine.OnOffline(model.OnOffline),
 		HandsBack: model.Deliver != nil && !*model.Deliver,
 	}
-	if err := found.Connection.Validate(); err != nil {
+	if err := cmp.Or(found.Connection.Require(), found.Connection.Validate()); err != nil {
 		diagnostics.Add(diags, report.InvalidEngineConnection(err))
 	}
 	return found

@@ -70,6 +70,15 @@ func TestManagement(t *testing.T) {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "namespace": types.StringUnknown()}),
 			want:  &Management{Unknown: true},
 		},
+		"no connection": {
+			value: engineValue(t, map[string]attr.Value{"config_context": types.StringValue("mgmt")}),
+			want:  &Management{Connection: kube.Connection{ConfigContext: "mgmt"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			wrong: true,
+		},
+		"the environment": {
+			value: engineValue(t, map[string]attr.Value{"from_environment": types.BoolValue(true)}),
+			want:  &Management{Connection: kube.Connection{FromEnvironment: true}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+		},
 		"no way to authenticate": {
 			value: engineValue(t, map[string]attr.Value{"host": types.StringValue("https://127.0.0.1:1")}),
 			want:  &Management{Connection: kube.Connection{Host: "https://127.0.0.1:1"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},

@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, or by
-// kubeconfig files. Without any of them, environment variables are used.
+// Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, by
+// kubeconfig files, or by environment variables.
 type Connection struct {
 	Host                 string
 	ClusterCACertificate string // PEM
@@ -34,6 +34,8 @@ type Connection struct {
 	ConfigContext         string
 	ConfigContextCluster  string
 	ConfigContextAuthInfo string
+
+	FromEnvironment bool
 
 	ProxyURL        string
 	TLSServerName   string
@@ -135,7 +137,22 @@ func given(settings []setting) []string {
 }
 
 func (c Connection) places() []setting {
-	return []setting{{"host", c.Host != ""}, {"kubeconfig", c.Kubeconfig != ""}, {"config_path", len(c.ConfigPaths) > 0}}
+	return []setting{
+		{"host", c.Host != ""},
+		{"kubeconfig", c.Kubeconfig != ""},
+		{"config_path", len(c.ConfigPaths) > 0},
+		{"from_environment", c.FromEnvironment},
+	}
+}
+
+// Require returns a *ConnectionError if the connection leads nowhere.
+func (c Connection) Require() error {
+	if len(given(c.places())) > 0 {
+		return nil
+	}
+	return &ConnectionError{
+		Attribute: "host", Message: "or another connection is missing; set host, kubeconfig or config_path, or set from_environment = true to use environment variables such as KUBECONFIG",
+	}
 }
 
 func (c Connection) authentications() []setting {
@@ -159,6 +176,9 @@ func (c Connection) contexts() []setting {
 // restConfig makes the configuration of a client. It uses load for kubeconfig files that the
 // connection or the environment names.
 func (c Connection) restConfig(load kubeconfigLoader, masker *diff.Masker) (*rest.Config, error) {
+	if err := c.Require(); err != nil {
+		return nil, err
+	}
 	c, err := c.filled()
 	if err != nil {
 		return nil, err
@@ -279,18 +299,37 @@ func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Conf
 	return c.fromContext(config, "the kubeconfig "+strings.Join(expanded, ", "))
 }
 
-// fromContext uses one context of a kubeconfig. where names the kubeconfig in errors.
-func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*rest.Config, error) {
+// contextOf returns the name of the context to use. The current context of a kubeconfig changes with
+// the work of its user, so it counts only for a connection from the environment.
+func (c Connection) contextOf(config *clientcmdapi.Config, where string) (string, error) {
+	known := sortedKeys(config.Contexts)
 	name := c.ConfigContext
-	if name == "" {
+	if name == "" && c.FromEnvironment {
 		name = config.CurrentContext
 	}
-	known := strings.Join(sortedKeys(config.Contexts), ", ")
-	if name == "" && c.ConfigContextCluster == "" {
-		return nil, fmt.Errorf("%s has no current context; set config_context to one of: %s", where, known)
+	switch {
+	case name == "" && len(known) == 1:
+		return known[0], nil
+	case name == "" && c.ConfigContextCluster != "" && c.ConfigContextAuthInfo != "":
+		config.CurrentContext = ""
+		return "", nil
+	case name == "" && len(known) == 0:
+		return "", fmt.Errorf("%s has no contexts", where)
+	case name == "":
+		return "", &ConnectionError{
+			Attribute: "config_context", Message: fmt.Sprintf("is missing, and %s has %d contexts; set it to one of: %s", where, len(known), strings.Join(known, ", ")),
+		}
+	case config.Contexts[name] == nil:
+		return "", fmt.Errorf("%s has no context %q; its contexts are: %s", where, name, strings.Join(known, ", "))
 	}
-	if _, ok := config.Contexts[name]; name != "" && !ok {
-		return nil, fmt.Errorf("%s has no context %q; its contexts are: %s", where, name, known)
+	return name, nil
+}
+
+// fromContext uses one context of a kubeconfig. where names the kubeconfig in errors.
+func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*rest.Config, error) {
+	name, err := c.contextOf(config, where)
+	if err != nil {
+		return nil, err
 	}
 	token, err := c.ownFiles(config, name)
 	if err != nil {

@@ -113,7 +113,13 @@ func restConfigTests() map[string]restConfigTest {
 		"address in the clear": {
 			connection: Connection{Host: "http://127.0.0.1:8080", Token: "secret"}, want: rest.Config{Host: "http://127.0.0.1:8080", BearerToken: "secret"},
 		},
-		"current context": {connection: Connection{Kubeconfig: kubeconfig}, want: dev(nil)},
+		"context": {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}, want: dev(nil)},
+		"only context": {
+			connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "- name: open\n  context: {cluster: open, user: admin}\n", "", 1)}, want: dev(nil),
+		},
+		"cluster and user without a context": {
+			connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "current-context: dev", "current-context: gone", 1), ConfigContextCluster: "dev", ConfigContextAuthInfo: "dev"}, want: dev(nil),
+		},
 		"named context": {
 			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "open"}, want: open, proxy: "http://proxy:3128",
 		},
@@ -130,7 +136,7 @@ func restConfigTests() map[string]restConfigTest {
 		},
 		"kubeconfig with settings on top": {
 			connection: Connection{
-				Kubeconfig: kubeconfig, ProxyURL: "http://mine:1", TLSServerName: "mine.example.com", ImpersonateUser: "deployer", ClusterCACertificate: ca,
+				Kubeconfig: kubeconfig, ConfigContext: "dev", ProxyURL: "http://mine:1", TLSServerName: "mine.example.com", ImpersonateUser: "deployer", ClusterCACertificate: ca,
 			},
 			want: dev(func(c *rest.Config) {
 				c.ServerName, c.Impersonate.UserName, c.CAData = "mine.example.com", "deployer", []byte(ca)
@@ -146,7 +152,7 @@ func restConfigTests() map[string]restConfigTest {
 			proxy: "http://proxy:3128",
 		},
 		"insecure on top of a certificate": {
-			connection: Connection{Kubeconfig: kubeconfig, Insecure: true},
+			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", Insecure: true},
 			want:       dev(func(c *rest.Config) { c.Insecure, c.CAData = true, nil }),
 		},
 	}
@@ -204,7 +210,7 @@ func TestRestConfig(t *testing.T) {
 // A new setting needs a row.
 func TestRestConfigCoversEverySetting(t *testing.T) {
 	t.Parallel()
-	elsewhere := []string{"ConfigPaths"} // in TestKubeconfigFiles
+	elsewhere := []string{"ConfigPaths", "FromEnvironment"} // in TestKubeconfigFiles and TestEnvironment
 	settings := reflect.TypeFor[Connection]()
 	for i := range settings.NumField() {
 		name := settings.Field(i).Name
@@ -230,10 +236,13 @@ func TestValidate(t *testing.T) {
 		connection Connection
 		want       []string // attribute and the beginning of the message
 	}{
-		"nothing, the environment may say":  {},
+		"nothing, for facts alone":          {},
 		"host and token":                    {connection: token},
 		"kubeconfig":                        {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}},
 		"context alone":                     {connection: Connection{ConfigContext: "dev"}},
+		"environment and context":           {connection: Connection{FromEnvironment: true, ConfigContext: "dev"}},
+		"environment and host":              {connection: with(func(c *Connection) { c.FromEnvironment = true }), want: []string{"from_environment cannot be combined with host"}},
+		"environment and files":             {connection: Connection{FromEnvironment: true, ConfigPaths: []string{"a"}}, want: []string{"from_environment cannot be combined with config_path"}},
 		"no way to authenticate":            {connection: Connection{Host: host}, want: []string{"host needs a way to authenticate"}},
 		"host and kubeconfig":               {connection: with(func(c *Connection) { c.Kubeconfig = kubeconfig }), want: []string{"kubeconfig cannot be combined with host"}},
 		"host and files":                    {connection: with(func(c *Connection) { c.ConfigPaths = []string{"a"} }), want: []string{"config_path cannot be combined with host"}},
@@ -310,7 +319,7 @@ func TestKubeconfigFiles(t *testing.T) {
 		want       rest.Config
 	}{
 		"one": {
-			connection: Connection{ConfigPaths: []string{whole}},
+			connection: Connection{ConfigPaths: []string{whole}, ConfigContext: "dev"},
 			want:       rest.Config{Host: "https://dev:6443", BearerToken: "dev-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("ca"), ServerName: "dev.example.com"}},
 		},
 		"several are merged": {
@@ -318,11 +327,11 @@ func TestKubeconfigFiles(t *testing.T) {
 			want:       rest.Config{Host: "https://cl:6443", BearerToken: "from-users"},
 		},
 		"the first wins": {
-			connection: Connection{ConfigPaths: []string{clusters, whole}},
+			connection: Connection{ConfigPaths: []string{clusters, whole}, ConfigContext: "dev"},
 			want:       rest.Config{Host: "https://dev:6443", BearerToken: "dev-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("ca"), ServerName: "dev.example.com"}},
 		},
 		"paths in it are relative to it": {
-			connection: Connection{ConfigPaths: []string{relative}},
+			connection: Connection{ConfigPaths: []string{relative}, ConfigContext: "dev"},
 			want:       rest.Config{Host: "https://dev:6443", BearerToken: "dev-token", TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "ca.pem"), ServerName: "dev.example.com"}},
 		},
 	}
@@ -350,12 +359,11 @@ func TestKubeconfigErrors(t *testing.T) {
 		want       []string // in the error
 	}{
 		"context missing":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "prod"}, want: []string{`no context "prod"`, "dev, open"}},
-		"no current context": {connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "current-context: dev", "", 1)}, want: []string{"no current context", "config_context", "dev, open"}},
-		"current context missing": {
-			connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "current-context: dev", "current-context: prod", 1)}, want: []string{`no context "prod"`, "dev, open"},
-		},
-		"cluster missing":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContextCluster: "prod"}, want: []string{`"dev"`, `"prod"`}},
-		"user missing":       {connection: Connection{Kubeconfig: kubeconfig, ConfigContextAuthInfo: "prod"}, want: []string{`"dev"`, `"prod"`}},
+		"context left out":   {connection: Connection{Kubeconfig: kubeconfig}, want: []string{"config_context is missing", "2 contexts", "dev, open"}},
+		"user left out":      {connection: Connection{Kubeconfig: kubeconfig, ConfigContextCluster: "dev"}, want: []string{"config_context is missing"}},
+		"no contexts":        {connection: Connection{Kubeconfig: "apiVersion: v1\nkind: Config\n"}, want: []string{"no contexts"}},
+		"cluster missing":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", ConfigContextCluster: "prod"}, want: []string{`"dev"`, `"prod"`}},
+		"user missing":       {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", ConfigContextAuthInfo: "prod"}, want: []string{`"dev"`, `"prod"`}},
 		"no kubeconfig":      {connection: Connection{Kubeconfig: "users: hunter2"}, want: []string{"kubeconfig cannot be read"}},
 		"file missing":       {connection: Connection{ConfigPaths: []string{missing}}, want: []string{missing}},
 		"file is no config":  {connection: Connection{ConfigPaths: []string{broken}}, want: []string{broken}},
@@ -402,9 +410,14 @@ func TestEnvironment(t *testing.T) {
 		proxy       string
 		fails       string // in the error
 	}{
-		"nothing": {fails: "no connection is given"},
-		"host":    {environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca)}}},
+		"nothing":                   {connection: Connection{FromEnvironment: true}, fails: "none of KUBE_HOST"},
+		"without consent":           {environment: direct, fails: "from_environment = true"},
+		"a file without consent":    {environment: map[string]string{"KUBECONFIG": file}, fails: "from_environment = true"},
+		"a context without consent": {connection: Connection{ConfigContext: "open"}, environment: map[string]string{"KUBECONFIG": file}, fails: "from_environment = true"},
+		"a host of the entry, too":  {connection: Connection{Host: host, Token: "own", FromEnvironment: true}, environment: direct, fails: "cannot be combined"},
+		"host":                      {connection: Connection{FromEnvironment: true}, environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca)}}},
 		"host with the rest": {
+			connection: Connection{FromEnvironment: true},
 			environment: map[string]string{
 				"KUBE_HOST": "env:6443", "KUBE_USER": "u", "KUBE_PASSWORD": "p", "KUBE_INSECURE": "true",
 				"KUBE_TLS_SERVER_NAME": "env.example.com", "KUBE_PROXY_URL": "http://proxy:1",
@@ -413,22 +426,23 @@ func TestEnvironment(t *testing.T) {
 			proxy: "http://proxy:1",
 		},
 		"client certificate": {
+			connection:  Connection{FromEnvironment: true},
 			environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_CLIENT_CERT_DATA": cert, "KUBE_CLIENT_KEY_DATA": pkey},
 			want:        rest.Config{Host: "https://env:6443", TLSClientConfig: rest.TLSClientConfig{CertData: []byte(cert), KeyData: []byte(pkey)}},
 		},
-		"host without credentials":      {environment: map[string]string{"KUBE_HOST": "https://env:6443"}, fails: "KUBE_HOST"},
-		"neither true nor false":        {environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_TOKEN": "t", "KUBE_INSECURE": "perhaps"}, fails: "KUBE_INSECURE"},
-		"kubeconfig":                    {environment: map[string]string{"KUBECONFIG": file}, want: fromFile},
-		"path":                          {environment: map[string]string{"KUBE_CONFIG_PATH": "~/.kube/config", "HOME": dir}, want: fromFile},
-		"path without a home":           {environment: map[string]string{"KUBE_CONFIG_PATH": "~/.kube/config", "HOME": ""}, fails: "~/.kube/config"},
-		"paths and context":             {environment: map[string]string{"KUBE_CONFIG_PATHS": file, "KUBE_CTX": "open"}, want: open, proxy: "http://proxy:3128"},
-		"context by its parts":          {environment: map[string]string{"KUBECONFIG": file, "KUBE_CTX_CLUSTER": "dev", "KUBE_CTX_AUTH_INFO": "dev"}, want: fromFile},
-		"the entry's context":           {connection: Connection{ConfigContext: "open"}, environment: map[string]string{"KUBECONFIG": file, "KUBE_CTX": "dev"}, want: open, proxy: "http://proxy:3128"},
-		"the entry's context, no host":  {connection: Connection{ConfigContext: "dev"}, environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_TOKEN": "t", "KUBECONFIG": file}, want: fromFile},
-		"the entry's certificate":       {connection: Connection{ClusterCACertificate: cert}, environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(cert)}}},
+		"host without credentials":      {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBE_HOST": "https://env:6443"}, fails: "KUBE_HOST"},
+		"neither true nor false":        {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_TOKEN": "t", "KUBE_INSECURE": "perhaps"}, fails: "KUBE_INSECURE"},
+		"kubeconfig":                    {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBECONFIG": file}, want: fromFile},
+		"path":                          {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBE_CONFIG_PATH": "~/.kube/config", "HOME": dir}, want: fromFile},
+		"path without a home":           {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBE_CONFIG_PATH": "~/.kube/config", "HOME": ""}, fails: "~/.kube/config"},
+		"paths and context":             {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBE_CONFIG_PATHS": file, "KUBE_CTX": "open"}, want: open, proxy: "http://proxy:3128"},
+		"context by its parts":          {connection: Connection{FromEnvironment: true}, environment: map[string]string{"KUBECONFIG": file, "KUBE_CTX_CLUSTER": "dev", "KUBE_CTX_AUTH_INFO": "dev"}, want: fromFile},
+		"the entry's context":           {connection: Connection{FromEnvironment: true, ConfigContext: "open"}, environment: map[string]string{"KUBECONFIG": file, "KUBE_CTX": "dev"}, want: open, proxy: "http://proxy:3128"},
+		"the entry's context, no host":  {connection: Connection{FromEnvironment: true, ConfigContext: "dev"}, environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_TOKEN": "t", "KUBECONFIG": file}, want: fromFile},
+		"the entry's certificate":       {connection: Connection{FromEnvironment: true, ClusterCACertificate: cert}, environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(cert)}}},
 		"an entry with a host":          {connection: Connection{Host: host, Token: "own"}, environment: direct, want: rest.Config{Host: host, BearerToken: "own"}},
-		"an entry with a kubeconfig":    {connection: Connection{Kubeconfig: kubeconfig}, environment: direct, want: fromFile},
-		"an entry with a file":          {connection: Connection{ConfigPaths: []string{file}}, environment: map[string]string{"KUBE_CTX": "open", "KUBE_PROXY_URL": "http://proxy:1"}, want: fromFile},
+		"an entry with a kubeconfig":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}, environment: direct, want: fromFile},
+		"an entry with a file":          {connection: Connection{ConfigPaths: []string{file}, ConfigContext: "dev"}, environment: map[string]string{"KUBE_CTX": "open", "KUBE_PROXY_URL": "http://proxy:1"}, want: fromFile},
 		"an entry with a host, no auth": {connection: Connection{Host: host}, environment: direct, fails: "needs a way to authenticate"},
 	}
 	for name, test := range tests {

@@ -10,15 +10,11 @@ import (
 	"strings"
 )
 
-// errNoConnection is the error when neither an entry nor the environment names
-// a connection.
-var errNoConnection = errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
-
-// filled adds settings from environment variables to a connection without a host, a kubeconfig and
-// a config path. The variables are those of HashiCorp's kubernetes provider, and KUBECONFIG. A
-// setting of the connection itself takes precedence.
+// filled adds settings from environment variables to a connection from the environment. The
+// variables are those of HashiCorp's kubernetes provider, and KUBECONFIG. A setting of the
+// connection itself takes precedence.
 func (c Connection) filled() (Connection, error) {
-	if len(given(c.places())) > 0 {
+	if !c.FromEnvironment {
 		return c, nil
 	}
 	filled := c
@@ -46,11 +42,13 @@ func (c Connection) filled() (Connection, error) {
 		fill(&filled.ConfigContextAuthInfo, "KUBE_CTX_AUTH_INFO")
 		paths := cmp.Or(os.Getenv("KUBE_CONFIG_PATHS"), os.Getenv("KUBE_CONFIG_PATH"), os.Getenv("KUBECONFIG"))
 		if paths == "" {
-			return c, errNoConnection
+			return c, &ConnectionError{Attribute: "from_environment", Message: "finds no connection: none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set"}
 		}
 		filled.ConfigPaths = filepath.SplitList(paths)
 	}
-	if err := filled.Validate(); err != nil {
+	reached := filled
+	reached.FromEnvironment = false
+	if err := reached.Validate(); err != nil {
 		return c, fmt.Errorf("reading the connection from environment variables (KUBE_HOST and others): %w", err)
 	}
 	return filled, nil

@@ -20,6 +20,8 @@ type Stored struct {
 	ConfigContextCluster  string   `json:",omitempty"`
 	ConfigContextAuthInfo string   `json:",omitempty"`
 
+	FromEnvironment bool `json:",omitempty"`
+
 	ProxyURL        string        `json:",omitempty"`
 	TLSServerName   string        `json:",omitempty"`
 	Insecure        bool          `json:",omitempty"`
@@ -42,7 +44,8 @@ func (c Connection) Stored() (Stored, bool) {
 	stored := Stored{
 		Host: c.Host, ClusterCACertificate: c.ClusterCACertificate, TokenFile: c.TokenFile,
 		ConfigPaths: c.ConfigPaths, ConfigContext: c.ConfigContext, ConfigContextCluster: c.ConfigContextCluster, ConfigContextAuthInfo: c.ConfigContextAuthInfo,
-		ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, Insecure: c.Insecure, ImpersonateUser: c.ImpersonateUser,
+		FromEnvironment: c.FromEnvironment,
+		ProxyURL:        c.ProxyURL, TLSServerName: c.TLSServerName, Insecure: c.Insecure, ImpersonateUser: c.ImpersonateUser,
 		QPS: c.QPS, Burst: c.Burst, RequestTimeout: c.RequestTimeout,
 	}
 	if c.Exec != nil {
@@ -65,7 +68,8 @@ func (s Stored) Connection() Connection {
 	connection := Connection{
 		Host: s.Host, ClusterCACertificate: s.ClusterCACertificate, TokenFile: s.TokenFile,
 		ConfigPaths: s.ConfigPaths, ConfigContext: s.ConfigContext, ConfigContextCluster: s.ConfigContextCluster, ConfigContextAuthInfo: s.ConfigContextAuthInfo,
-		ProxyURL: s.ProxyURL, TLSServerName: s.TLSServerName, Insecure: s.Insecure, ImpersonateUser: s.ImpersonateUser,
+		FromEnvironment: s.FromEnvironment,
+		ProxyURL:        s.ProxyURL, TLSServerName: s.TLSServerName, Insecure: s.Insecure, ImpersonateUser: s.ImpersonateUser,
 		QPS: s.QPS, Burst: s.Burst, RequestTimeout: s.RequestTimeout,
 	}
 	if s.ExecCommand != "" {

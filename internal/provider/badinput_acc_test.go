@@ -122,6 +122,21 @@ func TestAccBadInput(t *testing.T) {
 			bundles: repo(good, ""),
 			want:    []string{"nocontext", "cluster z"},
 		},
+		"a context under a misspelt name": {
+			cluster: fmt.Sprintf("z = { config_path = %q, context = \"x\", labels = { on = \"yes\" } }", "KUBECONFIG"),
+			bundles: repo(good, ""),
+			want:    []string{"config_context is missing", "cluster z"},
+		},
+		"a connection under a misspelt name": {
+			cluster: fmt.Sprintf("z = { path = %q, labels = { on = \"yes\" } }", "KUBECONFIG"),
+			bundles: repo(good, ""),
+			want:    []string{"from_environment = true", "cluster z"},
+		},
+		"a selector under a misspelt name": {
+			bundles: repo(good, ""),
+			rule:    `{ cluster_selector = { matchLabels = { on = "yes" } } }`,
+			want:    []string{"targets[1].cluster_selector has no criterion", "all = true"},
+		},
 		"an object that the API server rejects": {
 			bundles: repo(commit("rejected", map[string]string{"cm.yaml": broken}), "target_namespace = \"NAMESPACE\""),
 			want:    []string{"immutable"},

@@ -67,7 +67,8 @@ func (d *clusterDataSource) Read(ctx context.Context, req datasource.ReadRequest
 	uid, capabilities, err := d.read(ctx, name)
 	_, missing := errors.AsType[*status.MissingClusterError](err)
 	_, notYet := errors.AsType[*status.UnknownConnectionError](err)
-	if missing || notYet || ctx.Err() != nil {
+	unusable, isUnusable := errors.AsType[*status.ConnectionError](err)
+	if missing || notYet || isUnusable && unusable.Invalid || ctx.Err() != nil {
 		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, err))
 		return
 	}

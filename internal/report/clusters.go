@@ -1,10 +1,12 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // MissingClusters reports clusters that the provider no longer has and that still have
@@ -65,13 +67,18 @@ func ReplacedClusters(clusters []string) []Message {
 	return messages
 }
 
-// Unobserved reports clusters that could not be observed.
+// Unobserved reports clusters that could not be observed. One whose configuration is wrong is an
+// error in any case: it is not unreachable, and its entry can be corrected.
 func Unobserved(name string, failures []deploy.Failure, asError bool) []Message {
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
 		unseen := cause.Keys()
 		summary := fmt.Sprintf("Target %s: cannot read %s", name, deploy.SummaryOf(unseen))
 		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", deploy.ListOf(unseen), cause.Text)
+		if unusable, ok := errors.AsType[*status.ConnectionError](cause.Failures[0].Err); ok && unusable.Invalid {
+			messages = append(messages, failure(summary, detail+"Correct the connection in the provider's clusters. Nothing was changed.")...)
+			continue
+		}
 		if asError {
 			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err))...)
 			continue

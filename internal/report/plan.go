@@ -70,11 +70,15 @@ func RuleFailure(name string, err error) []Message {
 // UnmatchedRules reports rules that match no cluster.
 func UnmatchedRules(name string, rules []int, clusters []string) []Message {
 	var messages []Message
+	known := "The provider's clusters are: " + strings.Join(clusters, ", ") + "."
+	if len(clusters) == 0 {
+		known = "The provider has no clusters. If the clusters are in another provider block, set provider of the target to it."
+	}
 	for _, index := range rules {
 		messages = append(messages, Message{
 			Severity: Warning, Attribute: []any{"targets", index},
 			Summary: fmt.Sprintf("Target %s: rule %d matches no cluster", name, index+1),
-			Detail:  "The provider's clusters are: " + strings.Join(clusters, ", ") + ".",
+			Detail:  known,
 		})
 	}
 	return messages

@@ -76,6 +76,13 @@ func TestMessages(t *testing.T) {
 			got:  report.RuleFailure("all", wrong),
 			want: []report.Message{{Attribute: []any{"targets"}, Summary: "Target all: cannot select its clusters", Detail: "It is wrong.\n\n" + notBegun}},
 		},
+		"rules without any cluster": {
+			got: report.UnmatchedRules("all", []int{0}, nil),
+			want: []report.Message{{
+				Severity: report.Warning, Attribute: []any{"targets", 0}, Summary: "Target all: rule 1 matches no cluster",
+				Detail: "The provider has no clusters. If the clusters are in another provider block, set provider of the target to it.",
+			}},
+		},
 		"rules without clusters": {
 			got: report.UnmatchedRules("all", []int{0, 2}, []string{"a", "b"}),
 			want: []report.Message{
@@ -194,6 +201,20 @@ func TestMessages(t *testing.T) {
 				Summary: "Target all: cannot read a",
 				Detail:  "Clusters: a\n\nCause: it is wrong\n\nThe provider's on_unreachable is \"error\". Correct the cause and apply again. Only failed deployments are retried.",
 			}},
+		},
+		"unobserved by its configuration": {
+			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: &status.ConnectionError{Cluster: "a", Invalid: true, Err: wrong}}, {Cluster: "b", Err: &status.ConnectionError{Cluster: "b", Err: wrong}}}, false),
+			want: []report.Message{
+				{
+					Summary: "Target all: cannot read a",
+					Detail:  "Clusters: a\n\nCause: reading the connection of cluster a: it is wrong\n\nCorrect the connection in the provider's clusters. Nothing was changed.",
+				},
+				{
+					Severity: report.Warning, Summary: "Target all: cannot read b",
+					Detail: "Clusters: b\n\nCause: reading the connection of cluster b: it is wrong\n\nThe state keeps their deployments as last read. None of them counts as removed. " +
+						"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.",
+				},
+			},
 		},
 		"values that are not there": {
 			got: report.MissingValues("all", map[string][]string{"Secret ns/b": {"a/web"}, "ConfigMap ns/a": {"a/web", "b/web"}}),

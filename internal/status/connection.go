@@ -12,6 +12,9 @@ type MissingClusterError struct {
 }
 
 func (e *MissingClusterError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("the provider has no clusters, and cluster %q is needed", e.Name)
+	}
 	return fmt.Sprintf("the provider's clusters do not contain %q, only %s", e.Name, strings.Join(e.Known, ", "))
 }
 
@@ -26,6 +29,8 @@ func (e *UnknownConnectionError) Error() string {
 // a kubeconfig file that does not exist.
 type ConnectionError struct {
 	Cluster string
+	// Invalid is set if the configuration itself is wrong, whatever its files contain later.
+	Invalid bool
 	Err     error
 }
 
