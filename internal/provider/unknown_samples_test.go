@@ -289,6 +289,8 @@ func (s *samples) sampled(attribute *tfprotov6.SchemaAttribute) any {
 		return object
 	}
 	switch attribute.Name {
+	case "all": // The other criteria are set, too.
+		return false
 	case "operator":
 		return "In"
 	case "dir":
@@ -348,13 +350,15 @@ func (s *samples) targets(t *testing.T) []sample {
 		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "adoption_key": "key", "allow_empty": true,
 		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered", "on_error": "hold", "crds": "skip",
 		"targets": []any{
-			map[string]any{"cluster_name": "a"},
+			map[string]any{"all": false, "cluster_name": "a"},
 			map[string]any{"cluster_selector": map[string]any{
+				"all":               false,
 				"match_labels":      map[string]any{"on": "yes"},
 				"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
 			}},
 			map[string]any{"cluster_group": "some"},
 			map[string]any{"cluster_group_selector": map[string]any{
+				"all":               false,
 				"match_labels":      map[string]any{"tier": "prod"},
 				"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
 			}},
@@ -400,10 +404,11 @@ func (s *samples) clusters() map[string]any {
 			"e": host(map[string]any{"exec": map[string]any{"api_version": "client.authentication.k8s.io/v1", "command": "false", "args": []any{"x"}, "env": map[string]any{"key": "x"}}}),
 			"f": facts(map[string]any{"kubeconfig": s.kubeconfigs}),
 			"g": facts(map[string]any{"config_path": s.kubeconfig, "config_context": "x", "config_context_cluster": "x", "config_context_auth_info": "x"}),
-			"h": facts(map[string]any{"config_paths": []any{s.kubeconfig}}),
+			"h": facts(map[string]any{"config_paths": []any{s.kubeconfig}, "from_environment": false}),
 		},
 		"cluster_groups": map[string]any{"some": map[string]any{
 			"selector": map[string]any{
+				"all":               false,
 				"match_labels":      map[string]any{"on": "yes"},
 				"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
 			},
@@ -413,19 +418,22 @@ func (s *samples) clusters() map[string]any {
 			"action": "warn",
 			"applies_to": map[string]any{
 				"clusters": []any{
-					map[string]any{"cluster_name": "a"},
+					map[string]any{"all": false, "cluster_name": "a"},
 					map[string]any{"cluster_selector": map[string]any{
+						"all":               false,
 						"match_labels":      map[string]any{"on": "yes"},
 						"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
 					}},
 					map[string]any{"cluster_group": "some"},
 					map[string]any{"cluster_group_selector": map[string]any{
+						"all":               false,
 						"match_labels":      map[string]any{"tier": "prod"},
 						"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
 					}},
 				},
-				"bundles": []any{"*"}, "repositories": []any{"https://git.invalid/**"},
+				"all": false, "bundles": []any{"*"}, "repositories": []any{"https://git.invalid/**"},
 				"bundle_selector": map[string]any{
+					"all":               false,
 					"match_labels":      map[string]any{"on": "yes"},
 					"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
 				},
@@ -445,6 +453,7 @@ func (s *samples) clusters() map[string]any {
 func windowSamples() map[string]any {
 	selector := func() map[string]any {
 		return map[string]any{
+			"all":               false,
 			"match_labels":      map[string]any{"on": "yes"},
 			"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
 		}
@@ -454,7 +463,8 @@ func windowSamples() map[string]any {
 			"always": map[string]any{"all": true, "effect": "allow", "cron": "* * * * *", "duration": "1h", "time_zone": "Europe/Berlin", "correct_drift": true},
 			"freeze": map[string]any{
 				"effect": "deny", "weekly": map[string]any{"days": []any{"sun"}, "start": "22:00"}, "duration": "168h", "bundles": []any{"other"}, "bundle_selector": selector(),
-				"targets": []any{map[string]any{"cluster_name": "a", "cluster_selector": selector(), "cluster_group": "some", "cluster_group_selector": map[string]any{
+				"targets": []any{map[string]any{"all": false, "cluster_name": "a", "cluster_selector": selector(), "cluster_group": "some", "cluster_group_selector": map[string]any{
+					"all":               false,
 					"match_labels":      map[string]any{"tier": "prod"},
 					"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
 				}}},
