@@ -30,7 +30,7 @@ func advice(err error) string {
 	case errors.As(err, &denied):
 		return "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."
 	case errors.As(err, &other):
-		return "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new cluster."
+		return waysOut(other)
 	case errors.As(err, &unlisted):
 		return fmt.Sprintf("Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are "+
 			"sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.%s.v%d in namespace %s.", unlisted.Release, unlisted.Revision, unlisted.Namespace)
@@ -50,4 +50,15 @@ func advice(err error) string {
 		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}
 	return "Correct the cause and apply again. Only failed deployments are retried."
+}
+
+// waysOut is the advice about a connection that leads to another cluster than before. Either
+// connection can be the wrong one.
+func waysOut(other *deploy.OtherClusterError) string {
+	if other.Got == "" {
+		return "Correct the connection of the cluster, or permit its user to read the namespace kube-system."
+	}
+	return fmt.Sprintf("If this connection is wrong, correct it. If the former connection was wrong, or the cluster was replaced, set uid = %q in its entry. "+
+		"The next apply then adds the deployments on this cluster, and those on the former cluster stay there. "+
+		"To remove those first, restore the former connection, exclude the cluster from the target's rules, and apply.", other.Got)
 }

@@ -55,9 +55,17 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		"any":            {err: errors.New("immutable"), want: "Correct the cause and apply again. Only failed deployments are retried."},
-		"denied":         {err: &status.DeniedError{Cluster: "a", Err: errors.New("forbidden")}, want: "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."},
-		"another one":    {err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new cluster."},
+		"any":    {err: errors.New("immutable"), want: "Correct the cause and apply again. Only failed deployments are retried."},
+		"denied": {err: &status.DeniedError{Cluster: "a", Err: errors.New("forbidden")}, want: "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."},
+		"another one": {
+			err: &deploy.OtherClusterError{Cluster: "a", Got: "now"},
+			want: "If this connection is wrong, correct it. If the former connection was wrong, or the cluster was replaced, set uid = \"now\" in its entry. " +
+				"The next apply then adds the deployments on this cluster, and those on the former cluster stay there. " +
+				"To remove those first, restore the former connection, exclude the cluster from the target's rules, and apply.",
+		},
+		"one without a UID": {
+			err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster, or permit its user to read the namespace kube-system.",
+		},
 		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."},
 		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."},
 		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct the cause and apply again. The next apply continues where this one stopped."},

@@ -83,8 +83,12 @@ func Unobserved(name string, failures []deploy.Failure, asError bool) []Message 
 			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err))...)
 			continue
 		}
-		messages = append(messages, warning(summary, detail+"The state keeps their deployments as last read. None of them counts as removed. "+
-			"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.")...)
+		detail += "The state keeps their deployments as last read. None of them counts as removed. " +
+			"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied."
+		if other, ok := errors.AsType[*deploy.OtherClusterError](cause.Failures[0].Err); ok {
+			detail += "\n\n" + waysOut(other)
+		}
+		messages = append(messages, warning(summary, detail)...)
 	}
 	return messages
 }

@@ -202,6 +202,17 @@ func TestMessages(t *testing.T) {
 				Detail:  "Clusters: a\n\nCause: it is wrong\n\nThe provider's on_unreachable is \"error\". Correct the cause and apply again. Only failed deployments are retried.",
 			}},
 		},
+		"another cluster": {
+			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: &deploy.OtherClusterError{Cluster: "a", Want: "before", Got: "now"}}}, false),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot read a",
+				Detail: "Clusters: a\n\nCause: the connection reaches another cluster: the UID of its namespace kube-system is now, and has to be before\n\n" +
+					"The state keeps their deployments as last read. None of them counts as removed. A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.\n\n" +
+					"If this connection is wrong, correct it. If the former connection was wrong, or the cluster was replaced, set uid = \"now\" in its entry. " +
+					"The next apply then adds the deployments on this cluster, and those on the former cluster stay there. " +
+					"To remove those first, restore the former connection, exclude the cluster from the target's rules, and apply.",
+			}},
+		},
 		"unobserved by its configuration": {
 			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: &status.ConnectionError{Cluster: "a", Invalid: true, Err: wrong}}, {Cluster: "b", Err: &status.ConnectionError{Cluster: "b", Err: wrong}}}, false),
 			want: []report.Message{
