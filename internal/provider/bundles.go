@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 
@@ -11,10 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -140,8 +145,26 @@ func (f *providerData) readBundles(ctx context.Context, user string, list types.
 	}
 	reader := source.BundleReader{Store: f.source, NeedsUnknown: needsUnknown, Unreadable: unreadable}
 	bundles, reason, err := reader.Read(ctx, listed)
-	diagnostics.Add(diags, report.UnreadBundles(user, err))
+	diagnostics.Add(diags, report.UnreadBundles(user, err, otherBlock))
 	return bundles, reason
+}
+
+// otherBlock is the advice about a server that refuses access to a bundle, or to its files. The
+// resource of the bundle has read the same before.
+func otherBlock(err error) string {
+	var (
+		refused *git.AuthenticationError
+		hidden  *git.RepositoryNotFoundError
+		local   *fetch.ConnectError
+		locked  *sops.NoKeyError
+		denied  *chart.FetchError
+	)
+	isGit := errors.As(err, &refused) || errors.As(err, &hidden) || errors.As(err, &local)
+	isChart := errors.As(err, &denied) && (denied.Reason == chart.Unauthorized || denied.Reason == chart.NoLogin)
+	if isGit || isChart || errors.As(err, &locked) {
+		return report.OtherBlockAdvice
+	}
+	return ""
 }
 
 // describer returns a function that describes the provenance of a deployment.

@@ -121,15 +121,22 @@ func TwoCharts(name string) []Message {
 		"The attribute chart already names the chart. Remove helm.chart, helm.repo and helm.version.")
 }
 
+// OtherBlockAdvice is the advice about a bundle whose source refuses access.
+const OtherBlockAdvice = "The provider block of this resource reads the bundle again, with its own git, registries and sops. If the resource of the bundle has another provider block, set these attributes in both."
+
 // UnreadBundles reports why the bundles of an attribute cannot be read. user is the resource
-// that reads them.
-func UnreadBundles(user string, err error) []Message {
+// that reads them. hint returns advice about an error, "" for none.
+func UnreadBundles(user string, err error, hint func(error) string) []Message {
 	if same, ok := errors.AsType[*source.SameNameError](err); ok {
 		return failureAt([]any{"bundles", same.Index}, user+": two bundles have the name "+same.Bundle,
 			"A cluster can have only one release of that name. Rename one of the bundles.")
 	}
 	if unreadable, ok := errors.AsType[*source.UnreadableError](err); ok {
-		return failureAt([]any{"bundles"}, user+": cannot read bundle "+unreadable.Bundle, Sentence(unreadable.Err)+"\n\n"+readsOnly)
+		next := readsOnly
+		if advice := hint(unreadable.Err); advice != "" {
+			next += " " + advice
+		}
+		return failureAt([]any{"bundles"}, user+": cannot read bundle "+unreadable.Bundle, Sentence(unreadable.Err)+"\n\n"+next)
 	}
 	return nil
 }

@@ -295,15 +295,19 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"two bundles of one name": {
-			got: report.UnreadBundles("Target all", &source.SameNameError{Bundle: "web", Index: 1}),
+			got: report.UnreadBundles("Target all", &source.SameNameError{Bundle: "web", Index: 1}, func(error) string { return "" }),
 			want: []report.Message{{
 				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles have the name web",
 				Detail: "A cluster can have only one release of that name. Rename one of the bundles.",
 			}},
 		},
 		"unreadable bundle": {
-			got:  report.UnreadBundles("Target all", &source.UnreadableError{Bundle: "web", Err: wrong}),
+			got:  report.UnreadBundles("Target all", &source.UnreadableError{Bundle: "web", Err: wrong}, func(error) string { return "" }),
 			want: []report.Message{{Attribute: []any{"bundles"}, Summary: "Target all: cannot read bundle web", Detail: "It is wrong.\n\n" + readsOnly}},
+		},
+		"unreadable bundle with advice": {
+			got:  report.UnreadBundles("Target all", &source.UnreadableError{Bundle: "web", Err: wrong}, func(error) string { return "Do this." }),
+			want: []report.Message{{Attribute: []any{"bundles"}, Summary: "Target all: cannot read bundle web", Detail: "It is wrong.\n\n" + readsOnly + " Do this."}},
 		},
 		"setting": {
 			got:  report.InvalidSetting("registries", "Invalid registries", wrong),
