@@ -67,8 +67,8 @@ type Predecessor struct {
 	UIDs    map[string]string
 }
 
-// Claim notes what a target wants. It replaces the former claim, because Terraform plans a target
-// more than once. It returns the releases that other targets want as well, and whether another
+// Claim notes what a target wants. It replaces the former claim, because Terraform plans a
+// replacement twice. It returns the releases that other targets want as well, and whether another
 // target has the same name.
 func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 	releases := make(map[claimedRelease]string, len(wants.Wanted))
@@ -79,9 +79,7 @@ func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 	defer r.mu.Unlock()
 	known := r.target(wants.Target)
 	if known.releases != nil {
-		// The two legs of a replacement have one configuration; only the first has an id.
-		other := known.instance != "" && wants.Instance != "" && known.instance != wants.Instance
-		sameName = other || !known.config.Equal(wants.Config)
+		sameName = isOther(known.instance, wants.Instance) || !known.config.Equal(wants.Config)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
 		if name != wants.Target {
@@ -91,6 +89,16 @@ func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 	known.instance, known.config, known.releases = wants.Instance, wants.Config, releases
 	slices.SortFunc(conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Ours, b.Ours), cmp.Compare(a.Theirs, b.Theirs)) })
 	return conflicts, sameName
+}
+
+// isOther reports whether claims with these ids are of two resources. Terraform plans a create once
+// in a process, so two creates of one name are two resources, as with count. The two plans of a
+// replacement have one configuration, and only the first has an id.
+func isOther(known, wants string) bool {
+	if known == "" || wants == "" {
+		return known == wants
+	}
+	return known != wants
 }
 
 // target returns the claim of a target. It creates an empty one for a target that has none.

@@ -35,6 +35,7 @@ func TestClaims(t *testing.T) {
 		"planned again":              {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("left", "x", "1", web)},
 		"lost by the other":          {before: []deploy.Claim{wants("left", "x", "1", web), wants("left", "x", "1", db)}, then: wants("right", "", "2", web)},
 		"two of one name, by id":     {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("left", "y", "1", db), sameName: true},
+		"two creates of one config":  {before: []deploy.Claim{wants("left", "", "1", web)}, then: wants("left", "", "1", web), sameName: true},
 		"two of one name, by config": {before: []deploy.Claim{wants("left", "", "1", web)}, then: wants("left", "", "2", db), sameName: true},
 	}
 	for name, test := range tests {

@@ -170,6 +170,9 @@ func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "", bundles), renamed)
 	w.fail(t, []string{"plan", "-input=false"}, "Two targets have the name left")
 
+	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "count = 2", bundles))
+	w.fail(t, []string{"plan", "-input=false"}, "Two targets have the name left")
+
 	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "", bundles), targetOf("right", "no", "", bundles))
 	w.apply(t)
 	w.expectEmptyPlan(t)
