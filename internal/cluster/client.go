@@ -46,7 +46,7 @@ func (c *Client) classified(err error) error {
 }
 
 // maskFinding masks what live objects report about themselves, because it is stored in the state.
-func (c *Client) maskFinding(finding *release.Finding) {
+func maskFinding(c *Client, finding *release.Finding) {
 	finding.Err = c.classified(finding.Err)
 	for i := range finding.NotReady {
 		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
@@ -99,7 +99,7 @@ func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	findings, err := c.helm.Inspect(ctx, releases)
 	for i := range findings {
-		c.maskFinding(&findings[i])
+		maskFinding(c, &findings[i])
 	}
 	return findings, c.classified(err)
 }
@@ -107,7 +107,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 // Await implements deploy.Awaiter.
 func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	finding, err := c.helm.Await(ctx, of)
-	c.maskFinding(&finding)
+	maskFinding(c, &finding)
 	return finding, c.classified(err)
 }
 
@@ -149,6 +149,12 @@ func (c *Client) Definitions(ctx context.Context, d target.Deployment, rendering
 func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
 	found, err := c.helm.ExistingObjects(ctx, wanted)
 	return found, c.classified(err)
+}
+
+// Unserved returns those of the kinds that the cluster does not serve.
+func (c *Client) Unserved(_ context.Context, kinds []release.Kind) ([]release.Kind, error) {
+	unserved, err := c.kube.Unserved(kinds)
+	return unserved, c.classified(err)
 }
 
 // FleetAgent returns the name of an agent of Fleet on the cluster, "" if there is none.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
@@ -20,6 +21,11 @@ type Charts interface {
 	DependsOnCluster(d target.Deployment) (bool, error)
 	// BringsKinds reports whether a deployment can add kinds to its cluster.
 	BringsKinds(d target.Deployment) (bool, error)
+	// CRDDocuments returns the objects in files below crds/, which are in no rendering.
+	CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error)
+	// Locate returns the file of an object and its line, 0 if the line is not known. place is that of
+	// its document.
+	Locate(d target.Deployment, place, kind, name string) (file string, line int)
 }
 
 // Reach reports which clusters can be reached. It opens no connection.
@@ -88,7 +94,12 @@ type Plan struct {
 	// Moves are the objects that move from one bundle to another, by cluster.
 	Moves map[string]release.Moves
 
+	// UnknownFields are fields of objects that API servers do not know, with the deployments.
+	UnknownFields map[string][]Key
+
 	waits bool
+	// kinds are those of the objects of deployments to be written.
+	kinds map[Key][]wantedKind
 }
 
 // NewPlan decides what an apply does to bring clusters from prior to what is desired.
@@ -99,7 +110,7 @@ func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts F
 			change = Compare(desired.withBroken(broken), prior, facts.Relabel)
 		}
 	}
-	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait}
+	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait, kinds: map[Key][]wantedKind{}, UnknownFields: map[string][]Key{}}
 	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
 	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
 	if len(plan.Write) > 0 && facts.Start != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -33,6 +34,11 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			continue
 		}
 		p.addHooks(key, rendering.Documents)
+		p.kinds[key] = kindsOf(rendering)
+		for _, field := range rendering.UnknownFields {
+			text := diff.PrintableLine(field.String())
+			p.UnknownFields[text] = append(p.UnknownFields[text], key)
+		}
 		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
 		objects := p.objectsOf(d, rendering, facts)
 		if objects != nil {
@@ -42,6 +48,7 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			p.Unknown.Add(unknownBecause(d, rendering, needs[key]), key.String())
 		}
 	}
+	p.Failures = append(p.Failures, p.sharedObjects(ctx, facts.Charts)...)
 }
 
 // StopsRendering reports whether nothing more is rendered after an error, because the rendering has

@@ -115,6 +115,14 @@ func (c charts) DependsOnCluster(d target.Deployment) (bool, error) {
 
 func (c charts) BringsKinds(d target.Deployment) (bool, error) { return c.brings[d.Bundle.Name], nil }
 
+func (charts) CRDDocuments(target.Deployment, release.Rendering) ([]diff.Document, error) {
+	return nil, nil
+}
+
+func (charts) Locate(_ target.Deployment, place, _, _ string) (file string, line int) {
+	return place, 3
+}
+
 // reach has every cluster except the one in gone. The connection of the cluster in broken has an
 // error.
 type reach struct{ gone, broken string }

@@ -41,10 +41,13 @@ type ObjectReader interface {
 	// Definitions compares the custom resource definitions below crds/ of a chart with
 	// those of the cluster.
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
+	// Unserved returns those of the kinds that the cluster does not serve.
+	Unserved(ctx context.Context, kinds []release.Kind) ([]release.Kind, error)
 }
 
 // UpgradeCharts renders deployments as upgrades of their releases.
 type UpgradeCharts interface {
+	Charts
 	// UsesLookup reports whether a chart could look up objects of its cluster.
 	UsesLookup(d target.Deployment) (bool, error)
 	// Upgrade renders a deployment as a revision of its release. Lookups in templates find only

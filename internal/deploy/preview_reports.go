@@ -27,9 +27,11 @@ type PreviewReports struct {
 	MissingDependencies []Failure
 	Ownership           OwnershipReport
 	MissingValues       map[string][]string
-	Definitions         DefinitionReport
-	Hooks               []HookRun
-	Diff                DiffReport
+	// UnservedKinds are deployments that have objects of kinds which their cluster does not serve.
+	UnservedKinds []Failure
+	Definitions   DefinitionReport
+	Hooks         []HookRun
+	Diff          DiffReport
 }
 
 // Reports reads clusters for the reports about a plan. For a repeated plan it reads only what the
@@ -44,6 +46,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 		return found
 	}
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
+	found.UnservedKinds = p.UnservedKinds(ctx, plan)
 	found.Definitions = p.Definitions(ctx, plan)
 	found.Hooks = plan.Hooks
 	found.Diff = p.Diff(ctx, of, plan)

@@ -27,6 +27,13 @@ func (o Object) Key() string {
 	return kind + "/" + o.Namespace + "/" + o.Name
 }
 
+// GeneratedName is the suffix for a name that the API server will complete. No name of an object
+// contains it.
+const GeneratedName = "*"
+
+// IsGenerated reports whether the API server generates the name of the object.
+func (o Object) IsGenerated() bool { return strings.HasSuffix(o.Name, GeneratedName) }
+
 // ParseKey returns the object with a key, without a hash.
 func ParseKey(key string) Object {
 	kind, place, _ := strings.Cut(key, "/")
@@ -43,6 +50,8 @@ func ParseKey(key string) Object {
 type Document struct {
 	Object
 
+	// APIVersion is the API version that the object is written in.
+	APIVersion string
 	// Hook is true if Helm runs the object as a hook, outside the manifest.
 	Hook bool
 	// Content is the object as JSON.

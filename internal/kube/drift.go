@@ -112,6 +112,27 @@ func (c *Client) confirmUnknownKind(kind schema.GroupVersionKind) error {
 	return nil
 }
 
+// Unserved returns those of the kinds that the cluster does not serve. It reads discovery if no other
+// caller has read it before, and then confirms each missing kind.
+func (c *Client) Unserved(kinds []release.Kind) ([]release.Kind, error) {
+	var unserved []release.Kind
+	for _, of := range kinds {
+		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
+		_, err := c.mapper.ResettableRESTMapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil {
+			continue
+		}
+		if !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
+		}
+		if err := c.confirmUnknownKind(kind); err != nil {
+			return nil, err
+		}
+		unserved = append(unserved, of)
+	}
+	return unserved, nil
+}
+
 // findingOf compares the objects of one release.
 func findingOf(of release.Inspection, parts []manifestObject, seen map[*resource.Info]readResult) release.Finding {
 	found, err := newComparer(of, parts)

@@ -22,7 +22,7 @@ func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([
 			if err != nil {
 				return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
-			made = append(made, diff.Document{Object: Identify(object, namespace), Hook: i == 1, Content: string(content)})
+			made = append(made, diff.Document{Object: Identify(object, namespace), APIVersion: object.GetAPIVersion(), Hook: i == 1, Content: string(content)})
 		}
 	}
 	return made, nil
@@ -58,7 +58,7 @@ func HideContent(listed []diff.Object, digest string) {
 
 // GeneratedName is the suffix for a name that the API server will complete. No name of an object
 // contains it.
-const GeneratedName = "*"
+const GeneratedName = diff.GeneratedName
 
 // Identify returns the group, kind, namespace and name of an object, without a hash. namespace is
 // the namespace of the release, for namespaced objects without one.

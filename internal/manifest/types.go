@@ -53,26 +53,53 @@ func (e *WrongTypeError) Locate(file []byte) {
 }
 
 // CheckTypes reads an object into the type that API servers have for its kind, if the kind is part
-// of Kubernetes itself. Fields that the type lacks are left to the API server, which can be newer.
-// The error is a *WrongTypeError.
-func CheckTypes(object *unstructured.Unstructured) error {
+// of Kubernetes itself. It returns the fields that the type lacks. They are no error, because the API
+// server can be newer. The error is a *WrongTypeError.
+func CheckTypes(object *unstructured.Unstructured) ([]UnknownField, error) {
 	typed, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil || isTest(object) {
-		return nil //nolint:nilerr // Not a kind of Kubernetes itself.
+		return nil, nil //nolint:nilerr // Not a kind of Kubernetes itself.
 	}
 	content, err := object.MarshalJSON()
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", nameOf(object), err)
+		return nil, fmt.Errorf("writing %s: %w", nameOf(object), err)
 	}
-	err = kubejson.UnmarshalCaseSensitivePreserveInts(content, typed)
+	unknown, err := kubejson.UnmarshalStrict(content, typed, kubejson.DisallowUnknownFields)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		kind := jsonKind(wrong.Value)
-		return &WrongTypeError{Object: nameOf(object), Field: wrong.Field, Reason: fmt.Sprintf("is a %s and must be a %s", kind, typeName(wrong.Type)), kind: kind}
+		return nil, &WrongTypeError{Object: nameOf(object), Field: wrong.Field, Reason: fmt.Sprintf("is a %s and must be a %s", kind, typeName(wrong.Type)), kind: kind}
 	}
 	if err != nil {
-		return &WrongTypeError{Object: nameOf(object), Reason: err.Error()}
+		return nil, &WrongTypeError{Object: nameOf(object), Reason: err.Error()}
 	}
-	return nil
+	return unknownFields(object, unknown), nil
+}
+
+// UnknownField is a field that the type of a built-in kind lacks.
+type UnknownField struct {
+	// Object is the kind and the name.
+	Object string
+	// Field is a path such as spec.template.spec.containers[0].imag.
+	Field string
+}
+
+func unknownFields(object *unstructured.Unstructured, errs []error) []UnknownField {
+	var found []UnknownField
+	for _, err := range errs {
+		if field, ok := errors.AsType[kubejson.FieldError](err); ok {
+			found = append(found, UnknownField{Object: nameOf(object), Field: field.FieldPath()})
+		}
+	}
+	return found
+}
+
+// Line returns the line of the field in the file of its object, 0 if it is not found.
+func (f UnknownField) Line(file []byte) int {
+	path := strings.Split(f.Field, ".")
+	for i, key := range path {
+		path[i], _, _ = strings.Cut(key, "[")
+	}
+	return lineOf(file, f.Object, path, func(*yaml.Node) bool { return true })
 }
 
 // isTest reports whether an object is a hook only of helm test, which is not deployed.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
@@ -38,6 +39,8 @@ type Rendering struct {
 	HidesContent, HidesNames bool
 	// HiddenTexts are texts in objects that must not be printed.
 	HiddenTexts []string
+	// UnknownFields are fields of objects that API servers do not know.
+	UnknownFields []UnknownField
 	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }
@@ -55,6 +58,15 @@ func (r Rendering) Hashes() map[string]string {
 		hashes[key] = object.Hash
 	}
 	return hashes
+}
+
+// NamedObjects returns the objects if their names are known and can be printed. It leaves out those
+// whose names the API server generates.
+func (r Rendering) NamedObjects() []diff.Object {
+	if r.NamesVary || r.HidesNames {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Objects), diff.Object.IsGenerated)
 }
 
 // KnownHashes returns the hashes of Hashes, with "" for objects whose content can differ. It

@@ -52,6 +52,7 @@ func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Renderi
 		return release.Rendering{}, hide(err)
 	}
 	manifest.HideContent(rendering.Objects, d.Digest)
+	rendering.UnknownFields = nil // A key can be decrypted, too.
 	rendering.Irreproducible = d.Mask(rendering.Irreproducible)
 	rendering = c.withoutHiddenNames(d, rendering)
 	rendering.HiddenTexts = c.nameSources(d, rendering.Chart).hiddenTexts(rendering.Documents)

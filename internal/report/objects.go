@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -141,4 +142,43 @@ func clustersNotCompared(causes *status.Grouped) []string {
 		parts = append(parts, "on "+diff.Clusters(clusters)+": "+cause)
 	})
 	return []string{"Not compared " + strings.Join(parts, "; ") + "."}
+}
+
+// maxFieldLines is the maximum number of fields in the message of UnknownFields.
+const maxFieldLines = 20
+
+// UnknownFields reports fields that API servers do not know, with their deployments.
+func UnknownFields(name string, fields map[string][]deploy.Key) []Message {
+	if len(fields) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		lines = append(lines, field+" ("+deploy.ListOf(fields[field])+")")
+	}
+	if more := len(lines) - maxFieldLines; more > 0 {
+		lines = append(lines[:maxFieldLines], fmt.Sprintf("and %d more", more))
+	}
+	return warning("Target "+name+": objects have unknown fields",
+		"The types of Kubernetes that this provider knows lack these fields:\n"+listOf(lines)+
+			"\n\nAn API server ignores such a field, unless it is newer than these types. Correct the names of the fields.")
+}
+
+// UnservedKinds reports objects of kinds that clusters do not serve. Kinds that only Kubernetes itself
+// can serve are errors. Others can be defined until the apply.
+func UnservedKinds(name string, failures []deploy.Failure) []Message {
+	var errs, warnings []deploy.Failure
+	for _, failure := range failures {
+		if unserved, ok := errors.AsType[*deploy.UnservedKindError](failure.Err); ok && unserved.Kind.IsDefinable() {
+			warnings = append(warnings, failure)
+			continue
+		}
+		errs = append(errs, failure)
+	}
+	messages := PlanFailures(name, errs)
+	if len(warnings) == 0 {
+		return messages
+	}
+	return append(messages, warning("Target "+name+": clusters do not serve some kinds",
+		causeLines(warnings)+"\nThese deployments will fail unless the kinds exist by then. If another resource defines them, list that resource in depends_on of the target.")...)
 }

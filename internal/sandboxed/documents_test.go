@@ -22,13 +22,13 @@ func TestRenderDocuments(t *testing.T) {
 	}
 	want := []diff.Document{
 		{
-			Object:  diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"},
+			Object: diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"}, APIVersion: "v1",
 			Content: `{"apiVersion":"v1","data":{"a":"y2","b":"x"},"kind":"ConfigMap","metadata":{"name":"a"}}`,
 			Place:   "web/templates/a.yaml",
 		},
-		{Object: diff.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`, Place: "web/templates/a.yaml"},
+		{Object: diff.Object{Kind: "Namespace", Name: "made"}, APIVersion: "v1", Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`, Place: "web/templates/a.yaml"},
 		{
-			Object: diff.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
+			Object: diff.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, APIVersion: "batch/v1", Hook: true,
 			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"activeDeadlineSeconds":12345678901234567}}`,
 			Place:   "web/templates/hook.yaml",
 		},

@@ -73,7 +73,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 		CRDs:      render.CRDHashes(first.chart),
 	}
 	found := differences.knowledge(first, find)
-	if err := checkTypes(d, first, found); err != nil {
+	if rendering.UnknownFields, err = checkTypes(d, first, found); err != nil {
 		return release.Rendering{}, err
 	}
 	rendering.RenderEach = found.cause != ""

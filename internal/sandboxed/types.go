@@ -8,16 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // checkTypes returns an error if an object has a value that no API server accepts, because an apply
-// would fail after it has written other objects. It only checks objects that an apply renders in
-// the same way. The error names the template, or the file and the line of a plain manifest.
-func checkTypes(d target.Deployment, made rendered, known knowledge) error {
+// would fail after it has written other objects. It returns the fields that API servers do not know.
+// It only checks objects that an apply renders in the same way. The results name the template, or the
+// file and the line of a plain manifest.
+func checkTypes(d target.Deployment, made rendered, known knowledge) ([]release.UnknownField, error) {
 	if known.namesVary {
-		return nil
+		return nil, nil
 	}
 	objects := slices.DeleteFunc(manifest.Flatten(made.objects), func(object *unstructured.Unstructured) bool {
 		return known.varying[made.duplicates.identify(object).Key()]
@@ -25,12 +27,29 @@ func checkTypes(d target.Deployment, made rendered, known knowledge) error {
 	if known.cause == "" { // Otherwise hooks can differ.
 		objects = append(objects, manifest.Flatten(made.hooks)...)
 	}
+	var unknown []release.UnknownField
 	for _, object := range objects {
-		if err := manifest.CheckTypes(object); err != nil {
-			return &render.ManifestError{Bundle: d.Bundle.Name, Err: located(d, made.duplicates.placeOf(object), err)}
+		fields, err := manifest.CheckTypes(object)
+		if err != nil {
+			return nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: located(d, made.duplicates.placeOf(object), err)}
 		}
+		unknown = append(unknown, locatedFields(d, made.duplicates.placeOf(object), fields)...)
 	}
-	return nil
+	return unknown[:min(len(unknown), maxUnknownFields)], nil
+}
+
+// maxUnknownFields is the maximum number of unknown fields that a rendering names.
+const maxUnknownFields = 100
+
+// locatedFields adds the place of their object to fields.
+func locatedFields(d target.Deployment, place string, fields []manifest.UnknownField) []release.UnknownField {
+	var found []release.UnknownField
+	for _, field := range fields {
+		found = append(found, release.UnknownField{
+			Place: release.Place{File: place, Line: field.Line(contentAt(d, place))}, Object: field.Object, Field: field.Field,
+		})
+	}
+	return found
 }
 
 // located adds the place of an object to an error, if it is known.

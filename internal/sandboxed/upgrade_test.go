@@ -63,7 +63,7 @@ func TestUpgradeLooksUpItsRelease(t *testing.T) {
 				return
 			}
 			want := []diff.Document{{
-				Object:  diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "x"},
+				Object: diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "x"}, APIVersion: "v1",
 				Content: `{"apiVersion":"v1","data":{"key":"` + test.want + `"},"kind":"ConfigMap","metadata":{"name":"x"}}`,
 			}}
 			if diff := cmp.Diff(want, rendering.Documents); diff != "" {

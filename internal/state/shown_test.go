@@ -92,6 +92,10 @@ func (c charts) Render(_ context.Context, d target.Deployment) (release.Renderin
 }
 func (charts) DependsOnCluster(target.Deployment) (bool, error) { return false, nil }
 func (charts) BringsKinds(target.Deployment) (bool, error)      { return false, nil }
+func (charts) CRDDocuments(target.Deployment, release.Rendering) ([]diff.Document, error) {
+	return nil, nil
+}
+func (charts) Locate(target.Deployment, string, string, string) (string, int) { return "", 0 }
 
 type reach struct{}
 

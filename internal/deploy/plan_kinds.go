@@ -1,0 +1,188 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// UnservedKindError reports a kind that a cluster does not serve and no bundle of the target defines.
+type UnservedKindError struct {
+	Kind release.Kind
+	// Object is the key of the first object of the kind in its bundle, and Place where it is.
+	Object string
+	Place  release.Place
+}
+
+func (e *UnservedKindError) Error() string {
+	text := fmt.Sprintf("%s: the cluster serves no kind %s in API version %s, and no bundle of the target defines it", e.Object, e.Kind.Kind, e.Kind.APIVersion)
+	if e.Place.File != "" {
+		return e.Place.String() + ": " + text
+	}
+	return text
+}
+
+// wantedKind is a kind of objects of a deployment.
+type wantedKind struct {
+	release.Kind
+
+	first diff.Object
+	place string // of the document
+}
+
+// kindsOf returns the kinds of the objects and hooks of a rendering that an apply renders in the same
+// way, each once.
+func kindsOf(rendering release.Rendering) []wantedKind {
+	if rendering.NamesVary || rendering.HidesNames {
+		return nil
+	}
+	var kinds []wantedKind
+	known := map[release.Kind]bool{}
+	for _, document := range rendering.Documents {
+		kind := release.Kind{APIVersion: document.APIVersion, Kind: document.Kind}
+		if known[kind] || rendering.Varying[document.Key()] || document.Hook && rendering.RenderEach {
+			continue
+		}
+		known[kind] = true
+		kinds = append(kinds, wantedKind{Kind: kind, first: document.Object, place: document.Place})
+	}
+	return kinds
+}
+
+// UnservedKinds returns deployments to be written that have objects of a kind which their cluster does
+// not serve and which no bundle of the target defines there. It reads only clusters that get new
+// objects, because Ownership reads the kinds of these clusters anyway.
+func (p *Preview) UnservedKinds(ctx context.Context, plan *Plan) []Failure {
+	byCluster := map[string][]target.Deployment{}
+	for _, d := range plan.Write {
+		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) {
+			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	defer cancel()
+	var (
+		mu       sync.Mutex
+		failures []Failure
+	)
+	forEachCluster(p, byCluster, func(cluster string, deployments []target.Deployment) {
+		found := p.unservedOn(ctx, cluster, deployments, plan)
+		mu.Lock()
+		defer mu.Unlock()
+		failures = append(failures, found...)
+	}, nil)
+	slices.SortStableFunc(failures, compareFailures)
+	return failures
+}
+
+// unservedOn checks one cluster. It returns nothing for a cluster that does not respond.
+func (p *Preview) unservedOn(ctx context.Context, name string, deployments []target.Deployment, plan *Plan) []Failure {
+	cluster, _, err := p.Snapshot(ctx, name)
+	if err != nil {
+		return nil
+	}
+	var kinds []release.Kind
+	for _, d := range deployments {
+		for _, wanted := range plan.kinds[KeyOf(d)] {
+			if !slices.Contains(kinds, wanted.Kind) {
+				kinds = append(kinds, wanted.Kind)
+			}
+		}
+	}
+	unserved, err := cluster.Unserved(ctx, kinds)
+	if err != nil || len(unserved) == 0 {
+		return nil
+	}
+	defined := definedKinds(ctx, p.Charts, plan.Write, name)
+	var failures []Failure
+	for _, d := range deployments {
+		for _, wanted := range plan.kinds[KeyOf(d)] {
+			if !slices.Contains(unserved, wanted.Kind) || defined.has(wanted.Kind) {
+				continue
+			}
+			err := &UnservedKindError{Kind: wanted.Kind, Object: wanted.first.Key(), Place: locate(p.Charts, d, wanted.place, wanted.first)}
+			failures = append(failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+		}
+	}
+	return failures
+}
+
+// definitions are kinds that deployments define. Without a Kind, a release.Kind is all kinds of its
+// API version, and without both it is any kind.
+type definitions map[release.Kind]bool
+
+func (d definitions) has(kind release.Kind) bool {
+	return d[kind] || d[release.Kind{APIVersion: kind.APIVersion}] || d[release.Kind{}]
+}
+
+// definedKinds returns the kinds that deployments to be written define on a cluster. It counts as any
+// kind what a plan cannot know.
+func definedKinds(ctx context.Context, charts Charts, write []target.Deployment, cluster string) definitions {
+	defined := definitions{}
+	for _, d := range write {
+		if d.Cluster != cluster {
+			continue
+		}
+		if brings, err := charts.BringsKinds(d); err == nil && !brings {
+			continue
+		}
+		rendering, err := charts.Render(ctx, d) // The plan has rendered it before.
+		if err != nil || rendering.NamesVary {
+			defined[release.Kind{}] = true
+			continue
+		}
+		defined.add(rendering.Documents, rendering.Varying)
+		if d.HelmOptions().CRDs == fleetyaml.CRDsSkip {
+			continue
+		}
+		below, err := charts.CRDDocuments(d, rendering)
+		if err != nil {
+			defined[release.Kind{}] = true
+		}
+		defined.add(below, nil)
+	}
+	return defined
+}
+
+// add adds the kinds that custom resource definitions and API services define.
+func (d definitions) add(documents []diff.Document, varying map[string]bool) {
+	for _, document := range documents {
+		isDefinition := document.Group == "apiextensions.k8s.io" && document.Kind == "CustomResourceDefinition"
+		isService := document.Group == "apiregistration.k8s.io" && document.Kind == "APIService"
+		if !isDefinition && !isService {
+			continue
+		}
+		var content struct {
+			Spec struct {
+				Group    string
+				Version  string
+				Names    struct{ Kind string }
+				Versions []struct{ Name string }
+			}
+		}
+		if varying[document.Key()] || json.Unmarshal([]byte(document.Content), &content) != nil {
+			d[release.Kind{}] = true
+			continue
+		}
+		spec := content.Spec
+		if isService {
+			d[release.Kind{APIVersion: spec.Group + "/" + spec.Version}] = true
+		}
+		for _, version := range spec.Versions {
+			d[release.Kind{APIVersion: spec.Group + "/" + version.Name, Kind: spec.Names.Kind}] = true
+		}
+	}
+}
+
+// locate returns where an object is in its bundle. place is that of its document.
+func locate(charts Charts, d target.Deployment, place string, object diff.Object) release.Place {
+	file, line := charts.Locate(d, place, object.Kind, object.Name)
+	return release.Place{File: file, Line: line}
+}
