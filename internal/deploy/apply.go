@@ -108,6 +108,9 @@ type Outcome struct {
 	// Existing are releases because of which a create was not begun, sorted by cluster, namespace
 	// and name. If there are any, nothing was written.
 	Existing []Existing
+	// Overlapping are the names of clusters of which several are one cluster and are to have one
+	// release there. If there are any, nothing was written.
+	Overlapping [][]string
 }
 
 // Existing is a release with the owner and the name of a target that is to be created.
@@ -131,8 +134,13 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	for _, v := range runs {
 		looking.Go(status.RecoveringTo(v.snapshotPanicked, "reading the cluster", func() { v.takeSnapshot(ctx) }))
 	}
-	if request.Create && !request.Settings.TakeOwnership {
+	if request.Create || request.writesToNewCluster() {
 		looking.Wait()
+		if overlapping := request.overlappingClusters(runs); len(overlapping) > 0 {
+			return Outcome{Overlapping: overlapping}
+		}
+	}
+	if request.Create && !request.Settings.TakeOwnership {
 		if existing := request.existingOn(runs); len(existing) > 0 {
 			return Outcome{Existing: existing}
 		}

@@ -3,6 +3,9 @@ package deploy
 import (
 	"maps"
 	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // SameClusters returns the groups of names that refer to one cluster, sorted, given the UID of
@@ -22,4 +25,65 @@ func SameClusters(uids map[string]string) [][]string {
 	}
 	slices.SortFunc(same, slices.Compare)
 	return same
+}
+
+// SplitSame splits groups of names that refer to one cluster. Two names of an overlapping group are to
+// have one release, so that each write under one name would overwrite that of the other.
+func SplitSame(same [][]string, wanted []target.Deployment) (overlapping, apart [][]string) {
+	if len(same) == 0 {
+		return nil, nil
+	}
+	releases := map[string]map[string]bool{}
+	for _, d := range wanted {
+		if releases[d.Cluster] == nil {
+			releases[d.Cluster] = map[string]bool{}
+		}
+		releases[d.Cluster][release.Key(d.Namespace, d.Release)] = true
+	}
+	for _, names := range same {
+		if overlap(names, releases) {
+			overlapping = append(overlapping, names)
+			continue
+		}
+		apart = append(apart, names)
+	}
+	return overlapping, apart
+}
+
+func overlap(names []string, releases map[string]map[string]bool) bool {
+	seen := map[string]bool{}
+	for _, name := range names {
+		for key := range releases[name] {
+			if seen[key] {
+				return true
+			}
+			seen[key] = true
+		}
+	}
+	return false
+}
+
+// overlappingClusters returns the names of clusters under which an apply would overwrite releases of
+// another name, as far as the identities of the clusters are known.
+func (r Request) overlappingClusters(runs map[string]*clusterRun) [][]string {
+	uids := maps.Clone(r.UIDs)
+	if uids == nil {
+		uids = map[string]string{}
+	}
+	for name, run := range runs {
+		if uid := run.snapshot.snapshot.UID; uid != "" {
+			uids[name] = uid
+		}
+	}
+	wanted := slices.Clone(r.Write)
+	for _, step := range r.Unchanged {
+		wanted = append(wanted, step.Deployment)
+	}
+	overlapping, _ := SplitSame(SameClusters(uids), wanted)
+	return overlapping
+}
+
+// writesToNewCluster reports whether something is written to a cluster that nobody has read before.
+func (r Request) writesToNewCluster() bool {
+	return slices.ContainsFunc(r.Write, func(d target.Deployment) bool { return r.UIDs[d.Cluster] == "" })
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// Two entries for one cluster are reported by the first plan that has read their identities. The
-// plan of an empty state does not report them.
+// Two entries for one cluster with one release are an error before the first write of the first apply.
 func TestAccSameClusterTwice(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -19,7 +18,6 @@ func TestAccSameClusterTwice(t *testing.T) {
 			s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
 	}
 	configure("1")
-	w.apply(t)
-	configure("2")
-	expectSays(t, w.run(t, "plan", "-input=false"), "several entries of clusters connect to one cluster", "a, b")
+	w.fail(t, []string{"apply", "-input=false", "-auto-approve"}, "several entries of clusters connect to one cluster", "a, b", "would overwrite each other")
+	s.expectNothing(t, 0)
 }

@@ -57,6 +57,10 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
+	if len(outcome.Overlapping) > 0 {
+		diagnostics.Add(diags, report.OverlappingClusters(name, outcome.Overlapping))
+		return false
+	}
 	if len(outcome.Existing) > 0 {
 		diagnostics.Add(diags, report.Existing(name, outcome.Existing))
 		return false

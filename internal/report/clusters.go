@@ -42,19 +42,34 @@ func forgotten(name, cluster, why string) []Message {
 		why+". Its deployments are removed from the state and stay on the cluster.")
 }
 
-// SameClusters reports entries of clusters that connect to one cluster, as far as the state
-// has their identities. Releases of the same name under these entries are the same releases.
+// SameClusters reports entries of clusters that connect to one cluster and deploy different releases
+// there, as far as the identities are known.
 func SameClusters(name string, same [][]string) []Message {
 	if len(same) == 0 {
 		return nil
 	}
-	var lines strings.Builder
-	for _, names := range same {
-		fmt.Fprintf(&lines, "  - %s\n", strings.Join(names, ", "))
+	summary, detail := sameClusters(name, same)
+	return warning(summary, detail+"Two releases of one name under these entries would be one release.")
+}
+
+// OverlappingClusters reports entries of clusters that connect to one cluster and deploy one release
+// there.
+func OverlappingClusters(name string, overlapping [][]string) []Message {
+	if len(overlapping) == 0 {
+		return nil
 	}
-	return warning("Target "+name+": several entries of clusters connect to one cluster",
-		"The namespace kube-system has the same UID for these entries:\n"+lines.String()+
-			"\nThese entries overwrite each other's releases of the same name. Keep one of the entries, unless they deploy different bundles.")
+	summary, detail := sameClusters(name, overlapping)
+	return failure(summary, detail+"The target deploys the same releases under these entries, so they would overwrite each other. "+
+		notBegun+" Keep one of the entries.")
+}
+
+func sameClusters(name string, same [][]string) (summary, detail string) {
+	var lines []string
+	for _, names := range same {
+		lines = append(lines, strings.Join(names, ", "))
+	}
+	return "Target " + name + ": several entries of clusters connect to one cluster",
+		"The namespace kube-system has the same UID for these entries:\n" + listOf(lines) + "\n\n"
 }
 
 // ReplacedClusters reports clusters whose identity changed.

@@ -28,15 +28,16 @@ func StillUnknown(name, reason string) []Message {
 // Plan reports what a plan holds, forgets and refuses. configured are the identities of
 // clusters that the configuration sets.
 func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[deploy.Key]deploy.Record, onMissing deploy.OnMissing, configured map[string]string) []Message {
-	var same [][]string
+	var overlapping, apart [][]string
 	if planned.Counts.Any() {
-		same = deploy.SameClusters(state.ExpectedUIDs(prior, nil, configured))
+		overlapping, apart = deploy.SplitSame(deploy.SameClusters(state.ExpectedUIDs(prior, nil, configured)), desired.Deployments)
 	}
 	return slices.Concat(
 		MissingClusters(name, planned.Unreachable, onMissing),
 		Exceeded(name, planned.Exceeded, planned.Counts.Removed),
 		Held(name, slices.Concat(planned.Held, desired.Undeployed(prior))),
-		SameClusters(name, same),
+		OverlappingClusters(name, overlapping),
+		SameClusters(name, apart),
 		UnknownFields(name, planned.UnknownFields),
 		PlanFailures(name, planned.Faults),
 		Unconnected(planned.Unconnected),

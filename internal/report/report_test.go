@@ -184,7 +184,15 @@ func TestMessages(t *testing.T) {
 			got: report.SameClusters("all", [][]string{{"a", "b"}}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: several entries of clusters connect to one cluster",
-				Detail: "The namespace kube-system has the same UID for these entries:\n  - a, b\n\nThese entries overwrite each other's releases of the same name. Keep one of the entries, unless they deploy different bundles.",
+				Detail: "The namespace kube-system has the same UID for these entries:\n  - a, b\n\nTwo releases of one name under these entries would be one release.",
+			}},
+		},
+		"same cluster and release twice": {
+			got: report.OverlappingClusters("all", [][]string{{"a", "b"}}),
+			want: []report.Message{{
+				Summary: "Target all: several entries of clusters connect to one cluster",
+				Detail: "The namespace kube-system has the same UID for these entries:\n  - a, b\n\n" +
+					"The target deploys the same releases under these entries, so they would overwrite each other. " + notBegun + " Keep one of the entries.",
 			}},
 		},
 		"unobserved": {
