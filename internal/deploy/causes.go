@@ -9,7 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Cause is what several failures have in common.
+// Cause is what several failures have in common. Their texts can differ in names of objects. Then Text
+// is that of the first failure.
 type Cause struct {
 	Text     string
 	Failures []Failure
@@ -22,14 +23,22 @@ func (c Cause) Keys() []Key { return KeysOf(c.Failures) }
 // which causes first appear.
 func GroupByCause(failures []Failure) []Cause {
 	var causes []Cause
+	at := map[string]int{}
 	for _, failure := range failures {
-		text := status.Cause(failure.Err)
-		i := slices.IndexFunc(causes, func(c Cause) bool { return c.Text == text })
-		if i < 0 {
-			causes = append(causes, Cause{Text: text})
-			i = len(causes) - 1
+		template := status.Template(failure.Err)
+		i, known := at[template]
+		if !known {
+			i = len(causes)
+			at[template] = i
+			causes = append(causes, Cause{Text: status.Cause(failure.Err)})
 		}
 		causes[i].Failures = append(causes[i].Failures, failure)
+	}
+	for i, cause := range causes {
+		differs := func(f Failure) bool { return status.Cause(f.Err) != cause.Text }
+		if slices.ContainsFunc(cause.Failures, differs) {
+			causes[i].Text += " (this is the text for " + cause.Keys()[0].String() + ", and others differ in names only)"
+		}
 	}
 	return causes
 }

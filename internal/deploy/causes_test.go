@@ -24,6 +24,8 @@ func TestGroupByCause(t *testing.T) {
 		{Cluster: "c", Bundle: "web", Err: &status.DeniedError{Cluster: "c", Err: errors.New("forbidden")}},
 		{Cluster: "d", Bundle: "web", Err: &status.DeniedError{Cluster: "d", Err: errors.New("forbidden")}},
 		{Cluster: "e", Bundle: "web", Err: &status.BusyError{Cluster: "e", Err: errors.New("too many requests")}},
+		{Cluster: "f", Bundle: "web", Err: status.Named(errors.New("it is full"), "installing release %s", "x")},
+		{Cluster: "g", Bundle: "web", Err: status.Named(errors.New("it is full"), "installing release %s", "y")},
 	}
 	found := map[string][]string{}
 	var order []string
@@ -36,8 +38,9 @@ func TestGroupByCause(t *testing.T) {
 	want := map[string][]string{
 		"the cluster does not respond (connection refused)": {"a/web", "b/web"},
 		"a hook failed": {"a/db"},
-		"the cluster denies the request (forbidden)":                     {"c/web", "d/web"},
-		"the cluster cannot process the request now (too many requests)": {"e/web"},
+		"the cluster denies the request (forbidden)":                                                     {"c/web", "d/web"},
+		"the cluster cannot process the request now (too many requests)":                                 {"e/web"},
+		"installing release x: it is full (this is the text for f/web, and others differ in names only)": {"f/web", "g/web"},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("deployments by cause (-want +got):\n%s", diff)

@@ -172,7 +172,7 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written rel
 	observation := status.Observation{Release: &written.Observed, Ownership: release.Self}
 	state, message, err := stateWhenReady(ctx, w.run.snapshot.cluster, observation, record.Rules, w.run.request.Settings.TimeoutOf(w.d))
 	if err != nil {
-		return fmt.Errorf("waiting for the objects of release %s in namespace %s: %w", record.Release, record.Namespace, err)
+		return status.Named(err, "waiting for the objects of release %s in namespace %s", record.Release, record.Namespace)
 	}
 	if state == status.Ready {
 		return nil

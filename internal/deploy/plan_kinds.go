@@ -29,6 +29,9 @@ func (e *UnservedKindError) Error() string {
 	return text
 }
 
+// Template is the text without the object, see status.Template.
+func (e *UnservedKindError) Template() string { return e.Kind.String() + " in " + e.Place.String() }
+
 // wantedKind is a kind of objects of a deployment.
 type wantedKind struct {
 	release.Kind

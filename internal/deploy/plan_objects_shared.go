@@ -42,6 +42,11 @@ func (e *SharedObjectsError) Error() string {
 		e.Bundles[0], e.Bundles[1], strings.Join(objects, ", "))
 }
 
+// Template is the text without objects, see status.Template.
+func (e *SharedObjectsError) Template() string {
+	return fmt.Sprintf("bundles %s and %s contain %d objects both", e.Bundles[0], e.Bundles[1], len(e.Objects))
+}
+
 // text returns such as "ConfigMap/ns/a (one: a.yaml:3, two: b.yaml:1)".
 func (s SharedObject) text(bundles [2]string) string {
 	var places []string

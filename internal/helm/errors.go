@@ -3,6 +3,8 @@ package helm
 import (
 	"fmt"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // UntrustedRecordError reports that a release record is not proven to be as this provider wrote it.
@@ -40,6 +42,11 @@ func (e *ExistingObjectsError) Error() string {
 		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
 }
 
+// Template is the text without names, see status.Template.
+func (e *ExistingObjectsError) Template() string {
+	return fmt.Sprintf("objects already exist, foreign: %t", e.Foreign)
+}
+
 // LostAPIsError reports that an operation failed on a cluster that no longer serves APIs for
 // which its release was rendered.
 type LostAPIsError struct {
@@ -54,6 +61,11 @@ func (e *LostAPIsError) Error() string {
 		more = fmt.Sprintf(" and %d more", len(e.APIs)-named)
 	}
 	return fmt.Sprintf("%v (since the plan, the cluster no longer serves %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
+}
+
+// Template is the text without names, see status.Template.
+func (e *LostAPIsError) Template() string {
+	return fmt.Sprintf("%s (lost APIs: %s)", status.Template(e.Err), strings.Join(e.APIs, ", "))
 }
 
 // Unwrap returns the cause.

@@ -60,7 +60,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
-			return fmt.Errorf("reading the namespace %s, which must exist with createNamespace: false: %w", d.Namespace, err)
+			return status.Named(err, "reading the namespace %s, which must exist with createNamespace: false", d.Namespace)
 		}
 		return nil
 	}
@@ -76,7 +76,7 @@ func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, 
 	if apierrors.IsForbidden(err) && exists(ctx, clientset, name) {
 		return nil // Some users may deploy and may not create namespaces.
 	}
-	return fmt.Errorf("creating the namespace %s: %w", name, err)
+	return status.Named(err, "creating the namespace %s", name)
 }
 
 func exists(ctx context.Context, clientset kubernetes.Interface, namespace string) bool {
@@ -97,7 +97,7 @@ func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, 
 	// what the others have set.
 	options := metav1.ApplyOptions{FieldManager: fieldManager + "/" + name, Force: true}
 	if _, err := clientset.CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
-		return fmt.Errorf("setting labels and annotations of the namespace %s: %w", namespace, err)
+		return status.Named(err, "setting labels and annotations of the namespace %s", namespace)
 	}
 	return nil
 }

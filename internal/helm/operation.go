@@ -24,6 +24,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -159,7 +160,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
 	}
-	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.client.requests.withCause(err))
+	err = status.Named(o.client.requests.withCause(err), doing+" release %s in namespace %s", d.Release, d.Namespace)
 	if d.Capabilities == nil || d.Capabilities.Fixed {
 		return err
 	}

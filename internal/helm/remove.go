@@ -20,6 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -50,7 +51,7 @@ func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, 
 	}
 	removed, err := u.withoutNamespace(ctx, observed, removal)
 	if err != nil {
-		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
+		return removed, status.Named(err, "uninstalling release %s in namespace %s", observed.Release, observed.Namespace)
 	}
 	if !removal.Claimant().Trusts(observed) {
 		observed.Mark = removal.Mark // The owner of the namespace decides whether it is deleted.

@@ -38,6 +38,16 @@ func (e *NotReadyError) Error() string {
 	return "not ready: " + strings.Join(lines, "; ")
 }
 
+// Template is the text with kinds in place of objects, see status.Template.
+func (e *NotReadyError) Template() string {
+	lines := make([]string, len(e.Objects))
+	for i, object := range e.Objects {
+		kind, _, _ := strings.Cut(object.Object, " ")
+		lines[i] = fmt.Sprintf("%s is %s: %s", kind, object.Status, object.Message)
+	}
+	return "not ready: " + strings.Join(lines, "; ")
+}
+
 // Unready returns the number of objects that are not ready.
 func (e *NotReadyError) Unready() int { return len(e.Objects) }
 

@@ -97,7 +97,13 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	at := fmt.Sprintf("release %s in namespace %s", e.Release, e.Namespace)
+	return e.textAt(fmt.Sprintf("release %s in namespace %s", e.Release, e.Namespace))
+}
+
+// Template is the text without the name of the release, see status.Template.
+func (e *ForeignError) Template() string { return e.textAt("a release") }
+
+func (e *ForeignError) textAt(at string) string {
 	by := e.Maker.Name
 	if by == "" {
 		by = "another tool"

@@ -139,6 +139,9 @@ type ChangedError struct {
 	Namespace string
 }
 
+// Template is the text without names, see status.Template.
+func (e *ChangedError) Template() string { return "the release has changed since the cluster was read" }
+
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("release %s in namespace %s has changed since the cluster was read", e.Release, e.Namespace)
 }
