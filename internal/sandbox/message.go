@@ -48,7 +48,7 @@ type Request struct {
 func newRequest(d target.Deployment) Request {
 	of := d.Bundle
 	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
-	d.Cluster, d.Partitions = "", nil // Equal input is rendered alike.
+	d.Cluster, d.Partitions, d.Public = "", nil, nil // Equal input is rendered alike.
 	if of.HasSecrets() && d.Options.Helm != nil {
 		helm := *d.Options.Helm
 		helm.Values = of.PlainValues(helm.Values)

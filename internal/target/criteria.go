@@ -81,8 +81,8 @@ type candidate struct {
 
 	groups []*group
 	facts  facts
-	// known is the cached result of context.
-	known map[string]any
+	// known and public are the cached results of context and publicContext.
+	known, public map[string]any
 }
 
 // context returns what "." is in a template. It is the same for all bundles and must not be
@@ -92,6 +92,14 @@ func (c *candidate) context() map[string]any {
 		c.known = c.facts.context()
 	}
 	return c.known
+}
+
+// publicContext returns the part of the context that a plan may print. It must not be changed.
+func (c *candidate) publicContext() map[string]any {
+	if c.public == nil {
+		c.public = map[string]any{"ClusterName": c.facts.name, "ClusterNamespace": c.facts.namespace, "ClusterLabels": anyMap(c.facts.labels)}
+	}
+	return c.public
 }
 
 func (c *candidate) isCalled(name string) bool {

@@ -304,6 +304,7 @@ func (p *plan) draft(c *candidate, matched []int) *draft {
 	if v.err != nil || v.templating == nil || len(c.facts.labels) == 0 {
 		return d
 	}
+	d.deployment.Public = c.publicContext()
 	d.job, d.err = v.templating.prepare(c, p.batch)
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -18,7 +19,11 @@ func TestHCLText(t *testing.T) {
 	helm := func(values map[string]any) *fleetyaml.Helm { return &fleetyaml.Helm{Values: values} }
 	image := map[string]any{"image": "web:1", "replicas": 2}
 	given := map[string]any{"image": "web:1", "list": []any{map[string]any{"word": "swordfish"}}}
-	templated := map[string]any{"image": "web:1", "team": "${ .ClusterLabels.team }", "region": "global.fleet.clusterLabels.region"}
+	templated := map[string]any{
+		"image": "web:1", "team": "${ .ClusterLabels.team }", "region": "global.fleet.clusterLabels.region",
+		"host": "${ .ClusterName }.${ index .ClusterLabels \"team\" }.example.com",
+	}
+	secret := map[string]any{"note": "${ .ClusterAnnotations.note }", "value": "${ .ClusterLabels.team }-${ .ClusterValues.key }", "other": "${ upper .ClusterLabels.team }"}
 	labels := map[string]string{"team": "sharks", "region": "eu", "unused": "word"}
 	tests := map[string]struct {
 		definition fleetyaml.Definition
@@ -37,13 +42,19 @@ func TestHCLText(t *testing.T) {
 		},
 		"labels of the cluster": {
 			definition: fleetyaml.Definition{Options: fleetyaml.Options{Helm: helm(templated)}},
-			want:       diff.HCLText{Texts: []string{"eu", "sharks"}},
+		},
+		"annotations and template values of the cluster, and other templates": {
+			definition: fleetyaml.Definition{Options: fleetyaml.Options{Helm: helm(secret)}},
+			want:       diff.HCLText{Texts: []string{"SHARKS", "noted", "sharks-door"}},
+		},
+		"a template in HCL": {
+			definition: fleetyaml.Definition{Options: fleetyaml.Options{Helm: helm(templated)}}, hcl: bundle.HCL{Texts: map[string]bool{"${ .ClusterLabels.team }": true}},
+			want: diff.HCLText{Texts: []string{"sharks"}},
 		},
 		"template values": {
 			definition: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{
 				Values: image, TemplateValues: map[string]string{"team": "of ${ .ClusterLabels.team }", "plain": "text"},
 			}}},
-			want: diff.HCLText{Texts: []string{"of sharks"}},
 		},
 		"values of a customization": {
 			definition: fleetyaml.Definition{
@@ -60,8 +71,8 @@ func TestHCLText(t *testing.T) {
 			t.Parallel()
 			b := &bundle.Bundle{Name: "web", Definition: test.definition, HCL: test.hcl}
 			cluster := target.NewCluster("a")
-			cluster.Labels = labels
-			found, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: []target.Rule{{ClusterName: "a"}}, Clusters: []target.Cluster{cluster}})
+			cluster.Labels, cluster.Annotations, cluster.TemplateValues = labels, map[string]string{"note": "noted"}, map[string]any{"key": "door"}
+			found, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: []target.Rule{{ClusterName: "a"}}, Clusters: []target.Cluster{cluster}, Evaluator: sandboxed.InProcess{}})
 			if err != nil || len(found.Deployments) != 1 {
 				t.Fatalf("deployments %+v, error %v", found, err)
 			}

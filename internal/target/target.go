@@ -63,6 +63,9 @@ type Deployment struct {
 	Capabilities *Capabilities
 	// WriteOnly is nil if the configuration gives no write-only input. Digest covers its versions.
 	WriteOnly *WriteOnly
+	// Public is what templates can read of the cluster and a plan may print: its names and labels. It is
+	// shared by the deployments of the cluster, and nil if no values were templated.
+	Public map[string]any
 	// Bundle is shared by all of its deployments and must not be changed.
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.
