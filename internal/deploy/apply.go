@@ -57,6 +57,8 @@ type Request struct {
 	// depends on, which are removed after it.
 	Remove []Key
 	Needs  map[string][]string
+	// Counts are those of the change. They are shown, and decide nothing.
+	Counts status.Changes
 	// Prior are the records of deployments from before the request. Lost are deployments that a
 	// refresh did not find any more.
 	Prior map[Key]Record

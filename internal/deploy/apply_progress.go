@@ -22,6 +22,8 @@ type applyProgress struct {
 	began   time.Time
 	// removed are the deployments to uninstall.
 	removed map[Key]bool
+	// counts are those of the plan.
+	counts status.Changes
 
 	mu          sync.Mutex
 	deployments map[Key]*deploymentProgress
@@ -32,7 +34,7 @@ type applyProgress struct {
 
 func newApplyProgress(ctx context.Context, notify notifiers, request Request, results *results) *applyProgress {
 	p := &applyProgress{
-		results: results, began: time.Now(), removed: map[Key]bool{}, deployments: map[Key]*deploymentProgress{},
+		results: results, began: time.Now(), removed: map[Key]bool{}, deployments: map[Key]*deploymentProgress{}, counts: request.Counts,
 		emit: func(event Event) {
 			event.Target = request.Target
 			notify.send(ctx, event)
@@ -68,7 +70,7 @@ func (p *applyProgress) planStages(steps []rollout.Step) {
 // start reports the apply, unless it has no deployments.
 func (p *applyProgress) start() {
 	if len(p.deployments) > 0 {
-		p.emit(Event{Kind: ApplyStarted, Total: len(p.deployments)})
+		p.emit(Event{Kind: ApplyStarted, Total: len(p.deployments), Text: p.counts.String()})
 	}
 }
 

@@ -14,7 +14,8 @@ type EventKind int
 // The kinds of events. Each deployment has exactly one of the events DeploymentFinished,
 // DeploymentFailed and DeploymentNotStarted, and no event after it.
 const (
-	// ApplyStarted has the number of deployments to write and to remove.
+	// ApplyStarted has the number of deployments to write and to remove, and the counts of the plan
+	// as Text.
 	ApplyStarted EventKind = iota
 	// StageStarted is sent for the first deployment of a stage, if there is more than one stage.
 	StageStarted
@@ -56,7 +57,8 @@ type Event struct {
 	// objects.
 	Waits   release.Unready
 	Objects int
-	// Stage is a number from 1 to Stages, and Text the deployments of that stage.
+	// Stage is a number from 1 to Stages, and Text the deployments of that stage. At the start of an
+	// apply, Text is the counts.
 	Stage, Stages int
 	Text          string
 	// Total, Finished and Failed are numbers of deployments.

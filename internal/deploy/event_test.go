@@ -30,7 +30,7 @@ func (e *events) notify(_ context.Context, event deploy.Event) {
 	text := ""
 	switch event.Kind {
 	case deploy.ApplyStarted:
-		text = fmt.Sprintf("%s: %d to change", event.Target, event.Total)
+		text = fmt.Sprintf("%s: %d to change, %s", event.Target, event.Total, event.Text)
 	case deploy.StageStarted:
 		text = fmt.Sprintf("stage %d/%d: %s", event.Stage, event.Stages, event.Text)
 	case deploy.DeploymentStarted:
@@ -85,11 +85,12 @@ func TestEventsOfAnApply(t *testing.T) {
 			asked.Write = append(asked.Write, after(deployment(cluster, "web", "v1-a"), "crds"), deployment(cluster, "crds", "v1-a"))
 		}
 		asked.Remove = []deploy.Key{key("c3", "old")}
+		asked.Counts = status.Changes{Added: 4, Removed: 1}
 		var seen events
 		deploy.New(clusters.connect, 8, seen.notify).Apply(t.Context(), asked)
 
 		for about, want := range map[string][]string{
-			of + ":": {of + ": 5 to change", of + ": 3 of 5 finished, 2 failed"},
+			of + ":": {of + ": 5 to change, +4 ~0 -1 =0", of + ": 3 of 5 finished, 2 failed"},
 			"stage":  {"stage 1/2: crds on c1, c2", "stage 2/2: web on c1, c2"},
 			"c1/crds": {
 				"c1/crds starts installing, attempt 1",

@@ -100,6 +100,7 @@ type Plan struct {
 	waits bool
 	// kinds are those of the objects of deployments to be written.
 	kinds map[Key][]wantedKind
+	desired Desired
 }
 
 // NewPlan decides what an apply does to bring clusters from prior to what is desired.
@@ -107,10 +108,11 @@ func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts F
 	change := Compare(desired, prior, facts.Relabel)
 	if facts.HoldBroken {
 		if broken := renderErrors(ctx, facts.Charts, change.Write); len(broken) > 0 {
-			change = Compare(desired.withBroken(broken), prior, facts.Relabel)
+			desired = desired.withBroken(broken)
+			change = Compare(desired, prior, facts.Relabel)
 		}
 	}
-	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait, kinds: map[Key][]wantedKind{}, UnknownFields: map[string][]Key{}}
+	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait, desired: desired, kinds: map[Key][]wantedKind{}, UnknownFields: map[string][]Key{}}
 	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
 	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
 	if len(plan.Write) > 0 && facts.Start != nil {
@@ -278,22 +280,6 @@ func (c Change) Deploys() map[Key]bool {
 		keys[KeyOf(d)] = true
 	}
 	return keys
-}
-
-// StagesText returns the stages of a change and what is removed after them.
-func (c Change) StagesText() string {
-	if len(c.Remove) == 0 {
-		return c.Stages
-	}
-	clusters := map[string][]string{}
-	for _, key := range c.Remove {
-		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
-	}
-	removed := rollout.RemovedText(clusters)
-	if c.Stages == "" {
-		return removed
-	}
-	return c.Stages + "\n" + removed
 }
 
 // WithoutUnreachable returns the change without removals on clusters that cannot be reached,

@@ -82,7 +82,7 @@ func TestOwnershipOfAReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var registry Registry
-			registry.RecordInstance("former", map[Key]Record{{Cluster: "c", Bundle: "web"}: {
+			registry.RecordInstance("former", "all", map[Key]Record{{Cluster: "c", Bundle: "web"}: {
 				Release: "web", Namespace: "ns", Known: release.Known{UID: "uid", Instance: "former", Key: former, Revision: 1},
 			}})
 			p := &Preview{Former: registry.Former}

@@ -18,12 +18,15 @@ type PreviewRequest struct {
 	// IsRepeated reports that this plan was reported before, and is repeated during its apply.
 	IsRepeated bool
 	Diff       DiffMode
+	// Replaces are the records of the target that the plan of a create replaces.
+	Replaces map[Key]Record
 	// ListsObjects reports that the plan shows the names of objects.
 	ListsObjects bool
 }
 
 // PreviewReports are the reports about a plan on clusters.
 type PreviewReports struct {
+	Summary             PlanSummary
 	MissingDependencies []Failure
 	Ownership           OwnershipReport
 	MissingValues       map[string][]string
@@ -45,6 +48,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	if of.IsRepeated {
 		return found
 	}
+	found.Summary = plan.Summary(of.Replaces)
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.UnservedKinds = p.UnservedKinds(ctx, plan)
 	found.Definitions = p.Definitions(ctx, plan)

@@ -21,6 +21,8 @@ type Registry struct {
 	left map[string]Predecessor
 	// instances are the ids of targets that were in a state, with the releases in it by release.Key.
 	instances map[string]map[string][]release.Known
+	// stored are the records that a state has of a target, by the name of the target.
+	stored map[string]map[Key]Record
 	// keys are the keys of targets that were read or applied.
 	keys map[string]bool
 	// uids are the identities of clusters, by the names of their entries.
@@ -142,6 +144,7 @@ func (r *Registry) Drop(name, instance string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.target(name)
+	delete(r.stored, name)
 	if known.releases != nil && instance != "" && known.instance != instance {
 		return
 	}
@@ -169,8 +172,17 @@ func (r *Registry) MayDeploy(name string, key Key) bool {
 	return false
 }
 
-// RecordInstance notes the id of a target that a state has, and what the state has of its releases.
-func (r *Registry) RecordInstance(instance string, records map[Key]Record) {
+// Replaced returns the records that a state of this process has of a target with this name, nil if
+// there is none, or if it is destroyed without a replacement.
+func (r *Registry) Replaced(name string) map[Key]Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored[name]
+}
+
+// RecordInstance notes the id and the name of a target that a state has, and what the state has of
+// its releases.
+func (r *Registry) RecordInstance(instance, name string, records map[Key]Record) {
 	known := map[string][]release.Known{}
 	for _, record := range records {
 		for _, of := range record.all() {
@@ -181,8 +193,9 @@ func (r *Registry) RecordInstance(instance string, records map[Key]Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.instances == nil {
-		r.instances = map[string]map[string][]release.Known{}
+		r.instances, r.stored = map[string]map[string][]release.Known{}, map[string]map[Key]Record{}
 	}
+	r.stored[name] = records
 	r.instances[instance] = known
 }
 

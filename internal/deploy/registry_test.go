@@ -93,6 +93,32 @@ func TestRegistryDrops(t *testing.T) {
 	}
 }
 
+// A create finds what a state has under its name, unless that target is destroyed at its own
+// address.
+func TestRegistryKnowsWhatIsReplaced(t *testing.T) {
+	t.Parallel()
+	records := map[deploy.Key]deploy.Record{key("a", "web"): {Release: "web", Namespace: "ns"}}
+	tests := map[string]struct {
+		do   func(known *deploy.Registry)
+		want map[deploy.Key]deploy.Record
+	}{
+		"no state":          {do: func(*deploy.Registry) {}},
+		"a state":           {do: func(known *deploy.Registry) { known.RecordInstance("x", "all", records) }, want: records},
+		"of another name":   {do: func(known *deploy.Registry) { known.RecordInstance("x", "other", records) }},
+		"that is destroyed": {do: func(known *deploy.Registry) { known.RecordInstance("x", "all", records); known.Drop("all", "x") }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var known deploy.Registry
+			test.do(&known)
+			if diff := cmp.Diff(test.want, known.Replaced("all")); diff != "" {
+				t.Errorf("records of the replaced target (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A create takes, once, what the delete of the target of the same name left.
 func TestRegistryHandsOver(t *testing.T) {
 	t.Parallel()

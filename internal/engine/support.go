@@ -104,7 +104,7 @@ func providerSupport() []Support {
 
 func targetSupport() []Support {
 	return []Support{
-		same("name", "bundles", "allow_empty", "max_removals", "deletion_protection", "plan_objects", "values_wo_version", "id", "records", "summary", "timeouts"),
+		same("name", "bundles", "allow_empty", "max_removals", "deletion_protection", "plan_objects", "values_wo_version", "id", "records", "timeouts"),
 		differs("Clusters and groups are those of Fleet. The clusters of the plan are delivered to, by name. A cluster that joins later needs another apply.", "targets"),
 		differs("With `false`, an apply still waits until the agents have applied the Bundles, and does not wait until objects are ready.", "wait"),
 		differs("The time begins when Fleet gives the deployment to the agent. While a rollout holds it, the time begins again with each change of the bundle.", "deployment_timeout"),
@@ -121,7 +121,6 @@ func targetSupport() []Support {
 		differs("The digest also covers what a Bundle contains about comparing objects and about the rollout.", "deployments"),
 		differs("The objects as this provider renders them. Agents render again with what their cluster serves.", "objects"),
 		differs("As agents report. Hooks and definitions can count. With `on_offline = \"leave\"`, both are unknown in plans that change something.", "not_ready", "clusters"),
-		differs("The stages show what this provider would do. Fleet's controller carries out the rollout strategy.", "stages"),
 	}
 }
 

@@ -41,6 +41,7 @@ func Fields(event deploy.Event) map[string]any {
 	switch event.Kind {
 	case deploy.ApplyStarted:
 		fields["deployments"] = event.Total
+		set("summary", event.Text)
 	case deploy.StageStarted:
 		fields["stage"], fields["stages"] = event.Stage, event.Stages
 		set("deployments", event.Text)
@@ -61,7 +62,7 @@ func Fields(event deploy.Event) map[string]any {
 func text(event deploy.Event) string {
 	switch event.Kind {
 	case deploy.ApplyStarted:
-		return fmt.Sprintf("target %s: started, %d deployments to change", event.Target, event.Total)
+		return fmt.Sprintf("target %s: started, %d deployments to change (%s)", event.Target, event.Total, event.Text)
 	case deploy.StageStarted:
 		return fmt.Sprintf("target %s: stage %d of %d started: %s", event.Target, event.Stage, event.Stages, event.Text)
 	case deploy.ApplyFinished:

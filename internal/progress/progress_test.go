@@ -32,8 +32,8 @@ func TestLine(t *testing.T) {
 		want  string
 	}{
 		"an apply starts": {
-			event: deploy.Event{Kind: deploy.ApplyStarted, Target: "apps", Total: 200},
-			want:  "target apps: started, 200 deployments to change",
+			event: deploy.Event{Kind: deploy.ApplyStarted, Target: "apps", Total: 200, Text: "+150 ~50 -0 =3"},
+			want:  "target apps: started, 200 deployments to change (+150 ~50 -0 =3)",
 		},
 		"a stage": {
 			event: deploy.Event{Kind: deploy.StageStarted, Target: "apps", Stage: 2, Stages: 3, Text: "web on c, d (partition rest)"},
@@ -227,11 +227,11 @@ func TestOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reporter.Report(deploy.Event{Kind: deploy.ApplyStarted, Target: "apps", Total: 1})
+			reporter.Report(deploy.Event{Kind: deploy.ApplyStarted, Target: "apps", Total: 1, Text: "+1 ~0 -0 =0"})
 			_ = reporter.Close()
 		}
 		content, err := os.ReadFile(path)
-		if err != nil || strings.Count(string(content), " target apps: started, 1 deployments to change\n") != 2 {
+		if err != nil || strings.Count(string(content), " target apps: started, 1 deployments to change (+1 ~0 -0 =0)\n") != 2 {
 			t.Errorf("%q (%v)", content, err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {

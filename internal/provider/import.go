@@ -59,5 +59,4 @@ func setDefaults(m *targetModel) {
 	m.Wait, m.DeploymentTimeout, m.MaxHistory = types.BoolValue(true), types.StringValue(defaultTimeout), types.Int64Value(defaultMaxHistory)
 	m.TakeOwnership, m.AllowEmpty, m.DeletionProtection = types.BoolValue(false), types.BoolValue(false), types.BoolValue(false)
 	m.PlanObjects, m.Drift = types.BoolValue(true), types.StringValue(string(deploy.DriftLive))
-	m.Summary, m.Stages = types.StringValue(""), types.StringValue("")
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"os"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -43,7 +44,7 @@ func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
 
 // addPlan reports what happens to the deployments.
 func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
-	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, report.Diff(name, found))}, diags)
+	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(report.Change(name, planned.Summary(nil)), report.Diff(name, found)))}, diags)
 }
 
 // addUnknown reports that nothing about the target is known before the apply.
@@ -70,11 +71,11 @@ func operationOf(before *targetModel) planreport.Operation {
 	return planreport.Update
 }
 
-// warningsIn returns the warnings of a plan, except for one that the report contains elsewhere.
+// warningsIn returns the warnings of a plan, except for those that the report contains elsewhere.
 func warningsIn(diags diag.Diagnostics, without []report.Message) []planreport.Warning {
 	var warnings []planreport.Warning
 	for _, warning := range diags.Warnings() {
-		if len(without) == 0 || warning.Summary() != without[0].Summary {
+		if !slices.ContainsFunc(without, func(m report.Message) bool { return m.Summary == warning.Summary() }) {
 			warnings = append(warnings, planreport.Warning{Summary: warning.Summary(), Detail: warning.Detail()})
 		}
 	}

@@ -31,7 +31,7 @@ func TestAccProgress(t *testing.T) {
 
 	const clock = `(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ `
 	expectMatches(t, file, secret, []string{
-		clock + `target all: started, 6 deployments to change$`,
+		clock + `target all: started, 6 deployments to change \(\+6 ~0 -0 =0\)$`,
 		clock + `a/hidden: installing started$`, clock + `a/hidden: installing finished after \S+$`,
 		clock + `b/web: installing started$`,
 		clock + `b/web: installing waits after 1\ds for Deployment \S+/web \(InProgress: .*0/1( \(FailedCreate: .*\))?\)$`,
@@ -40,7 +40,8 @@ func TestAccProgress(t *testing.T) {
 		clock + `target all: ended after \S+, 3 of 6 deployments finished, 3 failed$`,
 	})
 	expectMatches(t, log, secret, []string{
-		`\[INFO\].*: target all: started, 6 deployments to change: .*deployments=6`,
+		`\[INFO\].*: target all: started, 6 deployments to change \(\+6 ~0 -0 =0\): .*deployments=6`,
+		`: target all: started, .*summary="\+6 ~0 -0 =0"`,
 		`\[INFO\].*: a/hidden: installing started: .*action=installing`, `: a/hidden: installing started: .*attempt=1`,
 		`: a/hidden: installing started: .*bundle=hidden`, `: a/hidden: installing started: .*cluster=a`,
 		`\[INFO\].*: a/hidden: installing finished after .*: .*seconds=`,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
@@ -53,7 +52,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	f.registry.RecordKey(identity.Key)
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
-		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
+		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs, Counts: counts,
 		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
@@ -82,23 +81,19 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}
-	setApplied(ctx, plan, after, counts, change, diags)
+	setApplied(ctx, plan, after, counts)
+	if shown.IsUnknown { // No plan has reported the held deployments.
+		diagnostics.Add(diags, report.Held(name, change.Held))
+	}
 	return true
 }
 
 // setApplied sets the computed attributes to the result of an apply.
-func setApplied(ctx context.Context, plan *targetModel, after state.Shown, counts status.Changes, change deploy.Change, diags *diag.Diagnostics) {
+func setApplied(ctx context.Context, plan *targetModel, after state.Shown, counts status.Changes) {
 	planned := plan.Records
 	plan.setShown(after)
 	if !counts.Any() && !framework.IsUnknownInside(ctx, planned) {
 		plan.Records = planned
-	}
-	if plan.Summary.IsUnknown() {
-		plan.Summary = types.StringValue(counts.String())
-	}
-	if plan.Stages.IsUnknown() { // No plan has reported the held deployments.
-		plan.Stages = types.StringValue(change.StagesText())
-		diagnostics.Add(diags, report.Held(plan.Name.ValueString(), change.Held))
 	}
 }
 

@@ -43,8 +43,6 @@ type targetModel struct {
 	NotReady           types.Map      `tfsdk:"not_ready"`
 	Clusters           types.Map      `tfsdk:"clusters"`
 	Records            types.Map      `tfsdk:"records"`
-	Summary            types.String   `tfsdk:"summary"`
-	Stages             types.String   `tfsdk:"stages"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
 	// driftState is the part of private state that belongs to the deployments.

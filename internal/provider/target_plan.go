@@ -142,6 +142,9 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
+	if !resp.Diagnostics.HasError() {
+		diagnostics.Add(&resp.Diagnostics, report.Change(name, removal.DestroySummary(reachOf(r.providerData.withFormer(private)))))
+	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	reportDestroy(r.providerData, &gone, private, &resp.Diagnostics)
 	diagnostics.Add(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
@@ -290,7 +293,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f, before), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: f.replaced(before, name), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
 	if plan.diff() == deploy.DiffSummary {
@@ -302,6 +305,14 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
 	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
+}
+
+// replaced returns the records of the target that a create replaces.
+func (f *providerData) replaced(before *targetModel, name string) map[deploy.Key]deploy.Record {
+	if !before.ID.IsNull() {
+		return nil
+	}
+	return f.registry.Replaced(name)
 }
 
 // repeats reports whether the plan of a target with this id is repeated during an apply. Then this

@@ -95,7 +95,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	private = private.ForDelivery(model.records(), r.providerData.HasEngine())
 	records, lost := model.records(), model.shown().Lost()
-	r.providerData.registry.RecordInstance(model.ID.ValueString(), records)
+	r.providerData.registry.RecordInstance(model.ID.ValueString(), model.Name.ValueString(), records)
 	capabilities := r.providerData.capabilities().Start(ctx, known)
 	identity := model.identity(r.providerData, &model)
 	r.providerData.registry.RecordKey(identity.Key)
@@ -201,7 +201,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if marker.Planned {
-		f.registry.RecordInstance(model.ID.ValueString(), records) // No Read runs before the create in this process.
+		f.registry.RecordInstance(model.ID.ValueString(), name, records) // No Read runs before the create in this process.
 		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.shown().Lost(), UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
@@ -226,7 +226,8 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: model.identity(f, model), Keys: f.registry.Keys,
 		Remove: removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
-		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
+		Counts: deploy.Change{Remove: removed}.Counts(),
+		UIDs:   state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)
 	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
@@ -252,10 +253,4 @@ func stateOf(left deploy.Predecessor) *targetModel {
 // apply of the replacement could not begin.
 func takeOver(m *targetModel, left deploy.Predecessor) {
 	m.setShown(m.contents(left.Records, left.Lost, nil).Shown())
-	if m.Summary.IsUnknown() {
-		m.Summary = types.StringValue("")
-	}
-	if m.Stages.IsUnknown() {
-		m.Stages = types.StringValue("")
-	}
 }

@@ -165,16 +165,6 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "What the provider knows of each release, as JSON by `cluster/bundle`. Only these releases are ever removed, and only with the data stored here: " +
 					"anybody may have written a release record in a cluster. A release that a failed move left behind has the key `cluster/bundle namespace/release`.",
 			},
-			"summary": schema.StringAttribute{
-				Computed: true,
-				MarkdownDescription: "Summary of the last change: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`. " +
-					"The number of held deployments is at its end: `+2 ~1 -3 =494, 5 held`.",
-			},
-			"stages": schema.StringAttribute{
-				Computed: true,
-				MarkdownDescription: "The order of the last change in words, from `dependsOn` and `rolloutStrategy`: the deployments of each stage if all succeed, " +
-					"the deployments held from the start, because they are paused, in no partition, or more than the rollout strategy allows, and the removed ones.",
-			},
 		},
 		Blocks: map[string]schema.Block{
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),

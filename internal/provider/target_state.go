@@ -86,17 +86,11 @@ func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost
 		shown = &known
 	}
 	m.setShown(state.ShownPlan(planned, shown, lost, m.PlanObjects.ValueBool()))
-	if creating || planned.Counts.Any() {
-		m.Summary, m.Stages = types.StringValue(planned.Counts.String()), types.StringValue(planned.StagesText())
-	} else {
-		m.Summary, m.Stages, m.Records = before.Summary, before.Stages, before.Records
-	}
-	if creating { // A replacement can continue a target with more records.
+	switch {
+	case creating, m.releaseLabels().MayChange(before.releaseLabels()): // A replacement can continue a target with more records.
 		m.Records = types.MapUnknown(types.StringType)
-	}
-	if m.releaseLabels().MayChange(before.releaseLabels()) {
-		m.Summary, m.Stages = types.StringUnknown(), types.StringUnknown()
-		m.Records = types.MapUnknown(types.StringType)
+	case !planned.Counts.Any():
+		m.Records = before.Records
 	}
 }
 
@@ -105,7 +99,6 @@ func (m *targetModel) setUnknown() {
 	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
 		*computed = types.MapUnknown(types.StringType)
 	}
-	m.Summary, m.Stages = types.StringUnknown(), types.StringUnknown()
 }
 
 // releaseLabels returns the values that are in the records of releases.

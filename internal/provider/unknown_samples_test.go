@@ -568,7 +568,7 @@ func plainOf(t *testing.T, value tftypes.Value) any {
 }
 
 func targetTable() []allowed {
-	const all = "clusters deployments not_ready objects records stages summary"
+	const all = "clusters deployments not_ready objects records"
 	return []allowed{
 		{when: `name`, unknown: all, warns: "the target's name"},
 		{when: `targets.*`, unknown: all, warns: "the target's name or rules"},
@@ -577,12 +577,12 @@ func targetTable() []allowed {
 		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
 		{when: `plan_objects`, unknown: "objects"},
 		{when: `wait`, unknown: `clusters["a"] not_ready`, onlyNew: true},
-		{when: `adoption_key`, unknown: `records stages summary`, onlyOld: true},
+		{when: `adoption_key`, unknown: `records`, onlyOld: true},
 	}
 }
 
 func clustersTable() []allowed {
-	const all = "clusters deployments not_ready objects records stages summary"
+	const all = "clusters deployments not_ready objects records"
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},

@@ -57,7 +57,7 @@ func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Mess
 	add(found.Adopted, "adopts releases with its adoption key",
 		"This target had them before it was replaced or its state was lost, or another target with the same adoption_key has them. Their history is kept.")
 	add(found.Existing, "releases of its owner and name already exist",
-		"This state does not contain them, so the create will stop before its first write. "+importAdvice(name)+
+		ifRenamed+" Otherwise this state does not contain them, and the create will stop before its first write. "+importAdvice(name)+
 			"\n\nIf this plan replaces the target with create_before_destroy, set adoption_key first.")
 	add(found.Moved, "releases are uninstalled by other targets and installed again",
 		"They belong to other targets of this owner. If those targets still want them, these deployments will fail. "+
@@ -68,6 +68,9 @@ func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Mess
 		"The agent restores the objects of its bundles. First exclude the clusters from those bundles, with keepResources = true, so that the agent does not delete the objects.")
 	return messages
 }
+
+// ifRenamed is for a target that is created or destroyed: at a new address, Terraform does both.
+const ifRenamed = "If you renamed the resource, add a moved block."
 
 // importAdvice returns how a target adopts releases that no state contains.
 func importAdvice(name string) string {
@@ -90,7 +93,7 @@ func Existing(name string, existing []deploy.Existing) []Message {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return failure(fmt.Sprintf("Target %s: cannot create it, %d releases of its owner and name already exist", name, len(existing)),
-		listOf(lines)+"\n\nThis state does not contain them. "+notBegun+" "+importAdvice(name))
+		listOf(lines)+"\n\n"+ifRenamed+" Otherwise this state does not contain them. "+notBegun+" "+importAdvice(name))
 }
 
 // SameName reports two targets with one name.

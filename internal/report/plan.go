@@ -50,6 +50,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 // known yet.
 func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.PreviewReports) []Message {
 	return slices.Concat(
+		Change(name, found.Summary),
 		MissingDependencies(name, found.MissingDependencies),
 		Ownership(name, undecided, found.Ownership),
 		Moves(name, planned.Moves),

@@ -53,6 +53,46 @@ func TestMessages(t *testing.T) {
 				report.PlanFailures("all", failed[:1]),
 			),
 		},
+		"summary of a change": {
+			got: report.Change("all", deploy.PlanSummary{
+				Counts: status.Changes{Added: 2, Removed: 3, Kept: 1}, Stages: "1. web on a, b",
+				Uninstalled: []deploy.UninstalledReleases{{Clusters: []string{"a", "b"}, Releases: []string{"shop/logs"}}, {Clusters: []string{"c"}, Releases: []string{"shop/web"}}},
+			}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: 3 releases will be uninstalled, deployments +2 ~0 -3 =1",
+				Detail: "1. web on a, b\n\nUninstalled:\n  - a, b: shop/logs\n  - c: shop/web",
+			}},
+		},
+		"summary of a destroy": {
+			got: report.Change("all", deploy.PlanSummary{
+				Counts: status.Changes{Removed: 1}, Destroys: true, Uninstalled: []deploy.UninstalledReleases{{Clusters: []string{"a"}, Releases: []string{"shop/web"}}},
+			}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: 1 release will be uninstalled, deployments +0 ~0 -1 =0",
+				Detail: "If you renamed the resource, add a moved block. Then no release is uninstalled.\n\nUninstalled:\n  - a: shop/web",
+			}},
+		},
+		"summary of a replacement": {
+			got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Added: 1, Kept: 2}, Stages: "1. web on b", Replaces: true}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: deployments +1 ~0 -0 =2",
+				Detail: "If Terraform replaces this target, its releases stay: the new target has those that it wants. " +
+					"If you renamed the resource, add a moved block.\n\n1. web on b",
+			}},
+		},
+		"summary of no removal": {
+			got:  report.Change("all", deploy.PlanSummary{Counts: status.Changes{Added: 2, Held: 1}, Stages: "1. web on a, b\nHeld: logs on a"}),
+			want: []report.Message{{Severity: report.Warning, Summary: "Target all: deployments +2 ~0 -0 =0, 1 held", Detail: "1. web on a, b\nHeld: logs on a"}},
+		},
+		"summary of no change": {got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Kept: 9, Held: 1}, Stages: "Held: logs on a"})},
+		"summary of many removals": {
+			got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Removed: 12}, Uninstalled: manyUninstalled()}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: 24 releases will be uninstalled, deployments +0 ~0 -12 =0",
+				Detail: "Uninstalled:\n  - c01, c02, c03, c04, c05, c06, c07, c08, c09, c10 and 2 more: shop/r01\n" +
+					"  - x: shop/r01, shop/r02, shop/r03, shop/r04, shop/r05, shop/r06, shop/r07, shop/r08, shop/r09, shop/r10 and 2 more",
+			}},
+		},
 		"plan without changes": {
 			got: report.Plan("all", &deploy.Plan{}, deploy.Desired{}, nil, deploy.MissingIsError, map[string]string{"a": "uid", "b": "uid"}),
 		},
@@ -452,4 +492,13 @@ func TestBundleMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyUninstalled() []deploy.UninstalledReleases {
+	many := []deploy.UninstalledReleases{{Releases: []string{"shop/r01"}}, {Clusters: []string{"x"}}}
+	for i := range 12 {
+		many[0].Clusters = append(many[0].Clusters, fmt.Sprintf("c%02d", i+1))
+		many[1].Releases = append(many[1].Releases, fmt.Sprintf("shop/r%02d", i+1))
+	}
+	return many
 }

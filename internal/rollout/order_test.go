@@ -281,12 +281,3 @@ func TestNearest(t *testing.T) {
 		})
 	}
 }
-
-func TestRemovedText(t *testing.T) {
-	t.Parallel()
-	many := []string{"f", "b", "c", "d", "e", "a"}
-	got := rollout.RemovedText(map[string][]string{"web": {"b", "a"}, "logs": many})
-	if want := "Removed: logs on 6 clusters, a to f; web on a, b"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -3,7 +3,6 @@ package rollout
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -130,13 +129,4 @@ func clustersText(clusters []string) string {
 		return fmt.Sprintf("%d clusters, %s to %s", len(names), names[0], names[len(names)-1])
 	}
 	return strings.Join(names, ", ")
-}
-
-// RemovedText describes what is removed, from the clusters of each bundle: "Removed: web on a, b".
-func RemovedText(clusters map[string][]string) string {
-	words := make([]string, 0, len(clusters))
-	for _, bundle := range slices.Sorted(maps.Keys(clusters)) {
-		words = append(words, bundle+" on "+clustersText(clusters[bundle]))
-	}
-	return "Removed: " + strings.Join(words, "; ")
 }

@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// PlanSummary is what a plan does to the deployments of a target.
+type PlanSummary struct {
+	Counts status.Changes
+	// Stages describes the order of the writes, and what is held.
+	Stages string
+	// Uninstalled are the releases that are uninstalled.
+	Uninstalled []UninstalledReleases
+	// Replaces reports that a state has a target of this name, whose deployments are counted.
+	Replaces bool
+	// Destroys reports that the target is destroyed.
+	Destroys bool
+}
+
+// UninstalledReleases are the releases that some clusters lose. Each is a namespace and a name,
+// such as "shop/web".
+type UninstalledReleases struct{ Clusters, Releases []string }
+
+// Summary returns the summary of a change. Removals on clusters that cannot be reached are not part
+// of it, because nothing is uninstalled there.
+func (c Change) Summary() PlanSummary {
+	return PlanSummary{Counts: c.Counts(), Stages: c.Stages, Uninstalled: c.uninstalled()}
+}
+
+// DestroySummary returns the summary of the removal of a whole target.
+func (c Change) DestroySummary(reach Reach) PlanSummary {
+	reachable, _ := c.WithoutUnreachable(reach)
+	summary := reachable.Summary()
+	summary.Destroys = true
+	return summary
+}
+
+// Summary returns the summary of a plan. replaced are the records of the target that a create
+// replaces: the create has what it wants of them.
+func (p *Plan) Summary(replaced map[Key]Record) PlanSummary {
+	if len(replaced) == 0 {
+		return p.Change.Summary()
+	}
+	summary := Compare(p.desired, replaced, false).Summary()
+	summary.Replaces = true
+	return summary
+}
+
+// uninstalled returns the releases that are uninstalled. Clusters that lose the same releases are
+// in one element.
+func (c Change) uninstalled() []UninstalledReleases {
+	byCluster := map[string][]string{}
+	for _, key := range c.Remove {
+		for _, known := range c.prior[key].all() {
+			byCluster[key.Cluster] = append(byCluster[key.Cluster], known.Namespace+"/"+known.Release)
+		}
+	}
+	var found []UninstalledReleases
+	places := map[string]int{}
+	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
+		releases := slices.Compact(slices.Sorted(slices.Values(byCluster[cluster])))
+		same := strings.Join(releases, " ")
+		place, ok := places[same]
+		if !ok {
+			place, places[same] = len(found), len(found)
+			found = append(found, UninstalledReleases{Releases: releases})
+		}
+		found[place].Clusters = append(found[place].Clusters, cluster)
+	}
+	return found
+}
+
+// Uninstalls returns how many releases are uninstalled.
+func (s PlanSummary) Uninstalls() int {
+	number := 0
+	for _, lost := range s.Uninstalled {
+		number += len(lost.Clusters) * len(lost.Releases)
+	}
+	return number
+}
