@@ -45,17 +45,6 @@ func (c *Client) classified(err error) error {
 	return kube.Classify(c.name, diff.WithText(err, c.masker.Shown(err.Error())))
 }
 
-// maskFinding masks what live objects report about themselves, because it is stored in the state.
-func maskFinding(c *Client, finding *release.Finding) {
-	finding.Err = c.classified(finding.Err)
-	for i := range finding.NotReady {
-		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
-	}
-	for i := range finding.NotOwned {
-		finding.NotOwned[i].Owner = diff.Printable(finding.NotOwned[i].Owner)
-	}
-}
-
 // Snapshot implements deploy.Observer.
 func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	var (
@@ -111,6 +100,17 @@ func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Find
 	return finding, c.classified(err)
 }
 
+// maskFinding masks what live objects report about themselves, because it is stored in the state.
+func maskFinding(c *Client, finding *release.Finding) {
+	finding.Err = c.classified(finding.Err)
+	for i := range finding.NotReady {
+		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
+	}
+	for i := range finding.NotOwned {
+		finding.NotOwned[i].Owner = diff.Printable(finding.NotOwned[i].Owner)
+	}
+}
+
 // Deployed implements deploy.ObjectReader.
 func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)
@@ -157,6 +157,15 @@ func (c *Client) Unserved(_ context.Context, kinds []release.Kind) ([]release.Ki
 	return unserved, c.classified(err)
 }
 
+// Compare compares the live objects of releases with the wanted ones.
+func (c *Client) Compare(ctx context.Context, wanted []release.Comparison) []release.Compared {
+	compared := c.kube.Compare(ctx, wanted)
+	for i := range compared {
+		compared[i].Err = c.classified(compared[i].Err)
+	}
+	return compared
+}
+
 // FleetAgent returns the name of an agent of Fleet on the cluster, "" if there is none.
 func (c *Client) FleetAgent(ctx context.Context) (string, error) {
 	name, err := c.helm.FleetAgent(ctx)
@@ -199,7 +208,7 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 
 // Write implements deploy.Writer.
 func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	acting, err := c.as(w.Mark.UninstallPolicy.ServiceAccount)
+	acting, err := actingAs(c, w.Mark.UninstallPolicy.ServiceAccount)
 	if err != nil {
 		return release.Written{}, err
 	}
@@ -212,7 +221,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 
 // Uninstall implements deploy.Writer.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	acting, err := c.as(removal.Known.UninstallPolicy.ServiceAccount)
+	acting, err := actingAs(c, removal.Known.UninstallPolicy.ServiceAccount)
 	if err != nil {
 		return release.Removed{}, err
 	}
@@ -224,9 +233,9 @@ func (c *Client) Uninstall(ctx context.Context, observed release.Observed, remov
 // them up in their own namespace (Fleet: internal/helmdeployer/impersonate.go).
 const agentNamespace = "cattle-fleet-system"
 
-// as returns a client that acts as a service account of the cluster, or with the connection's
+// actingAs returns a client that acts as a service account of the cluster, or with the connection's
 // identity for "".
-func (c *Client) as(serviceAccount string) (*helm.Client, error) {
+func actingAs(c *Client, serviceAccount string) (*helm.Client, error) {
 	if serviceAccount == "" {
 		return c.helm, nil
 	}

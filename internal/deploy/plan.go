@@ -50,6 +50,9 @@ type Facts struct {
 	HoldBroken bool
 	// Diff decides for which deployments the rendered objects are kept, and not only their hashes.
 	Diff DiffMode
+	// TakesOver reports that the target may take releases over from other owners. Then objects of new
+	// deployments are kept for the comparison with live objects.
+	TakesOver bool
 	// Wait reports that the apply waits until the objects of each deployment are ready.
 	Wait bool
 	// Start is called as soon as something is to be rendered. It starts the renderer, so that the
@@ -58,6 +61,11 @@ type Facts struct {
 	// Prefetch is called before charts are rendered. The function that it returns is called before
 	// NewPlan returns. Prefetch may read clusters in advance for the reports about a plan.
 	Prefetch func(ctx context.Context, write []target.Deployment) (wait func())
+}
+
+// mayTakeOver reports whether a deployment can be compared with live objects of other owners.
+func (f Facts) mayTakeOver(d target.Deployment) bool {
+	return f.Diff != DiffSummary && (f.TakesOver || d.Options.Helm != nil && d.Options.Helm.TakeOwnership)
 }
 
 // Plan is what an apply is going to do.
@@ -99,7 +107,7 @@ type Plan struct {
 
 	waits bool
 	// kinds are those of the objects of deployments to be written.
-	kinds map[Key][]wantedKind
+	kinds   map[Key][]wantedKind
 	desired Desired
 }
 

@@ -39,7 +39,7 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			text := diff.PrintableLine(field.String())
 			p.UnknownFields[text] = append(p.UnknownFields[text], key)
 		}
-		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
+		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key) || facts.mayTakeOver(d), same)
 		objects := p.objectsOf(d, rendering, facts)
 		if objects != nil {
 			p.Objects[key] = objects

@@ -28,7 +28,7 @@ type UninstalledReleases struct{ Clusters, Releases []string }
 // Summary returns the summary of a change. Removals on clusters that cannot be reached are not part
 // of it, because nothing is uninstalled there.
 func (c Change) Summary() PlanSummary {
-	return PlanSummary{Counts: c.Counts(), Stages: c.Stages, Uninstalled: c.uninstalled()}
+	return PlanSummary{Counts: c.Counts(), Stages: c.Stages, Uninstalled: uninstalled(c.Remove, c.prior)}
 }
 
 // DestroySummary returns the summary of the removal of a whole target.
@@ -50,12 +50,24 @@ func (p *Plan) Summary(replaced map[Key]Record) PlanSummary {
 	return summary
 }
 
+// takenOver returns how many deployments take something over from another owner, and how many of
+// them neither the state nor a replaced target has.
+func (p *Plan) takenOver(found OwnershipReport, replaced map[Key]Record) (number, added int) {
+	for key := range found.TakenOver {
+		_, had := p.prior[key]
+		if _, replaces := replaced[key]; !had && !replaces {
+			added++
+		}
+	}
+	return len(found.TakenOver), added
+}
+
 // uninstalled returns the releases that are uninstalled. Clusters that lose the same releases are
 // in one element.
-func (c Change) uninstalled() []UninstalledReleases {
+func uninstalled(removed []Key, prior map[Key]Record) []UninstalledReleases {
 	byCluster := map[string][]string{}
-	for _, key := range c.Remove {
-		for _, known := range c.prior[key].all() {
+	for _, key := range removed {
+		for _, known := range prior[key].all() {
 			byCluster[key.Cluster] = append(byCluster[key.Cluster], known.Namespace+"/"+known.Release)
 		}
 	}

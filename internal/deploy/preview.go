@@ -38,6 +38,8 @@ type ObjectReader interface {
 	Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error)
 	// ExistingObjects finds objects that releases are to have and that belong to others.
 	ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error)
+	// Compare compares the live objects of releases with the wanted ones.
+	Compare(ctx context.Context, wanted []release.Comparison) []release.Compared
 	// Definitions compares the custom resource definitions below crds/ of a chart with
 	// those of the cluster.
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)

@@ -46,6 +46,9 @@ type DiffReport struct {
 	NotCompared status.Grouped
 	// TooManyFailed are deployments whose upgrade is refused, see release.TooManyFailedError.
 	TooManyFailed []Key
+	// TakenOver are the deployments that take something over from another owner. The objects are
+	// those that exist, nil if they were not compared. The value is true for one that changes.
+	TakenOver map[Key]map[string]bool
 }
 
 // diffPreview collects a DiffReport.
@@ -82,7 +85,7 @@ func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffR
 	byCluster := map[string][]comparedChange{}
 	for i, d := range plan.Write {
 		key := KeyOf(d)
-		if !of.Diff.compares(plan.prior, key) {
+		if !of.Diff.compares(plan.prior, key) && (of.Diff == DiffSummary || !of.TakenOver[key]) {
 			continue
 		}
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], comparedChange{
@@ -96,6 +99,10 @@ func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffR
 	}
 	c := &diffPreview{Preview: p, PreviewRequest: of, prior: plan.prior, compared: map[[sha256.Size]byte][]diff.ObjectChange{}}
 	c.report.Mode = of.Diff
+	c.report.TakenOver = make(map[Key]map[string]bool, len(of.TakenOver))
+	for key := range of.TakenOver {
+		c.report.TakenOver[key] = nil
+	}
 	if of.ListsObjects {
 		c.listed = plan.Objects
 	}
@@ -130,6 +137,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 		}
 		return
 	}
+	changes = takeOverPreview{c}.compare(ctx, cluster, snapshot, changes)
 	read := c.read(ctx, cluster, snapshot, changes)
 	for _, change := range changes {
 		observed := c.deployed(snapshot, change)

@@ -18,6 +18,8 @@ type OwnershipReport struct {
 	// deployment fail. Existing prevents a create. Moved has to be removed first by another
 	// target.
 	Taken, Adopted, Refused, Existing, Moved []string
+	// TakenOver are the deployments that get a release or objects of another owner.
+	TakenOver map[Key]bool
 	// Agents are the clusters on which an agent of Fleet runs, if releases are taken over from
 	// Fleet.
 	Agents []string
@@ -32,6 +34,16 @@ type ownershipPreview struct {
 
 	mu     sync.Mutex
 	report OwnershipReport
+}
+
+// takeOver notes that a deployment gets a release or objects of another owner.
+func (o *ownershipPreview) takeOver(key Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.report.TakenOver == nil {
+		o.report.TakenOver = map[Key]bool{}
+	}
+	o.report.TakenOver[key] = true
 }
 
 func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
@@ -149,6 +161,7 @@ func (o *ownershipPreview) object(d target.Deployment, occupied release.Existing
 	lines := &o.report.Refused
 	if o.take || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
 		lines = &o.report.Taken
+		o.takeOver(KeyOf(d))
 	}
 	o.add(lines, "%s: %s, of %s", d.Key(), occupied.Object.Key(), occupied.Owner)
 }
@@ -171,6 +184,7 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 	case release.Self:
 		return false
 	case release.SameKey:
+		o.takeOver(key)
 		o.add(&o.report.Adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, identity)
 		return false
 	case release.OtherTarget:
@@ -194,6 +208,8 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 	lines, becomes := &o.report.Taken, ", "+outcomeOf(action)
 	if err != nil {
 		lines, becomes = &o.report.Refused, ""
+	} else {
+		o.takeOver(key)
 	}
 	o.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, identity, becomes)
 	return fromFleet

@@ -20,6 +20,8 @@ type PreviewRequest struct {
 	Diff       DiffMode
 	// Replaces are the records of the target that the plan of a create replaces.
 	Replaces map[Key]Record
+	// TakenOver are the deployments that take something over from another owner.
+	TakenOver map[Key]bool
 	// ListsObjects reports that the plan shows the names of objects.
 	ListsObjects bool
 }
@@ -49,10 +51,12 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 		return found
 	}
 	found.Summary = plan.Summary(of.Replaces)
+	found.Summary.Counts = found.Summary.Counts.TakingOver(plan.takenOver(found.Ownership, of.Replaces))
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.UnservedKinds = p.UnservedKinds(ctx, plan)
 	found.Definitions = p.Definitions(ctx, plan)
 	found.Hooks = plan.Hooks
+	of.TakenOver = found.Ownership.TakenOver
 	found.Diff = p.Diff(ctx, of, plan)
 	return found
 }

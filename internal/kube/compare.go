@@ -28,10 +28,71 @@ func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 	return c.found
 }
 
+// asLive returns the wanted fields of an object as live has them, in the form of contentOf. A field
+// that only live has is left out, and so is one that live lacks. wanted can be changed.
+func asLive(wanted map[string]any, live *unstructured.Unstructured) map[string]any {
+	c := comparison{}
+	liveContent := contentOf(live)
+	typed, schema := typedForm(wanted)
+	for _, key := range sortedKeys(wanted) {
+		field := values{wanted: wanted[key], live: liveContent[key], typed: typed.field(key), set: setField(wanted, key)}
+		c.compare(path("").field(key), field, fieldSchema(schema, key))
+	}
+	for _, edit := range c.edits {
+		edit()
+	}
+	withoutAbsent(wanted)
+	return wanted
+}
+
+// absent is in place of an item that live lacks.
+type absent struct{}
+
+// setField returns a function that sets a field of a map to its live value.
+func setField(in map[string]any, key string) func(any) {
+	return func(live any) {
+		if live == nil {
+			delete(in, key)
+			return
+		}
+		in[key] = live
+	}
+}
+
+// setItem returns a function that sets an item of a list to its live value.
+func setItem(in []any, i int) func(any) {
+	return func(live any) {
+		if live == nil {
+			live = absent{}
+		}
+		in[i] = live
+	}
+}
+
+// withoutAbsent removes absent items from all lists, and returns the value.
+func withoutAbsent(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, field := range value {
+			value[key] = withoutAbsent(field)
+		}
+	case []any:
+		left := slices.DeleteFunc(value, func(item any) bool { return item == absent{} })
+		for i, item := range left {
+			left[i] = withoutAbsent(item)
+		}
+		return left
+	}
+	return value
+}
+
 // comparison collects what differs in one object.
 type comparison struct {
 	secret bool
 	found  []release.Difference
+	// edits turn the wanted values into the live ones. They have the places of found, without those
+	// for which nothing sets a value.
+	edits []func()
 }
 
 // values are the value of one field on all sides.
@@ -39,6 +100,26 @@ type values struct {
 	wanted, live any
 	// typed is the wanted value as the server would write it, such as "1" for "1000m".
 	typed typedValue
+	// set replaces the wanted value by a live one, nil if nothing is to be replaced.
+	set func(live any)
+}
+
+// field returns the values of a field of a map.
+func (v values) field(wanted, live map[string]any, key string) values {
+	of := values{wanted: wanted[key], live: live[key], typed: v.typed.field(key)}
+	if v.set != nil {
+		of.set = setField(wanted, key)
+	}
+	return of
+}
+
+// item returns the values of an item of a list.
+func (v values) item(wanted []any, i int, live any) values {
+	of := values{wanted: wanted[i], live: live, typed: v.typed.item(i, len(wanted))}
+	if v.set != nil {
+		of.set = setItem(wanted, i)
+	}
+	return of
 }
 
 // typedValue is a value in the notation of its Go type. known is true if the type is known, and
@@ -65,7 +146,11 @@ func (f typedValue) item(i, of int) typedValue {
 	return typedValue{value: items[i], known: true, exists: true}
 }
 
-func (c *comparison) add(at path, live any) {
+func (c *comparison) add(at path, v values) {
+	live := v.live
+	if v.set != nil {
+		c.edits = append(c.edits, func() { v.set(live) })
+	}
 	difference := release.Difference{Path: string(at), Fingerprint: "-"}
 	if !c.secret {
 		// The content is from an API server, so it can be written as JSON.
@@ -84,22 +169,22 @@ func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatc
 	case map[string]any:
 		live, ok := v.live.(map[string]any)
 		if !ok {
-			c.add(at, v.live)
+			c.add(at, v)
 			return
 		}
 		for _, key := range sortedKeys(wanted) {
-			c.compare(at.field(key), values{wanted: wanted[key], live: live[key], typed: v.typed.field(key)}, fieldSchema(schema, key))
+			c.compare(at.field(key), v.field(wanted, live, key), fieldSchema(schema, key))
 		}
 	case []any:
 		live, ok := v.live.([]any)
 		if !ok {
-			c.add(at, v.live)
+			c.add(at, v)
 			return
 		}
-		c.compareLists(at, wanted, live, v.typed, schema)
+		c.compareLists(at, v, wanted, live, schema)
 	default:
 		if !isEqual(wanted, v.live) && (!v.typed.exists || !isEqual(v.typed.value, v.live)) {
-			c.add(at, v.live)
+			c.add(at, v)
 		}
 	}
 }
@@ -122,26 +207,28 @@ func (v values) isDropped() bool {
 	return isEmptyValue(v.wanted) || (v.typed.known && !v.typed.exists)
 }
 
-func (c *comparison) compareLists(at path, wanted, live []any, typed typedValue, schema strategicpatch.LookupPatchMeta) {
+func (c *comparison) compareLists(at path, v values, wanted, live []any, schema strategicpatch.LookupPatchMeta) {
 	list, _ := schema.(listSchema)
 	switch {
 	case list.isMerge && list.key != "" && allHave(wanted, list.key):
-		for i, item := range wanted {
-			c.compareMember(at, item, live, typed.item(i, len(wanted)), list)
+		for i := range wanted {
+			c.compareMember(at, v.item(wanted, i, nil), live, list)
 		}
 	case list.isMerge && list.key == "":
 		for i, item := range wanted {
-			isThere := func(other any) bool { return isEqual(item, other) || isEqual(typed.item(i, len(wanted)).value, other) }
+			isThere := func(other any) bool {
+				return isEqual(item, other) || isEqual(v.typed.item(i, len(wanted)).value, other)
+			}
 			if !slices.ContainsFunc(live, isThere) {
-				c.add(at, live)
+				c.add(at, v)
 				return
 			}
 		}
 	case len(wanted) != len(live):
-		c.add(at, live)
+		c.add(at, v)
 	default:
-		for i, item := range wanted {
-			c.compare(at.item(fmt.Sprint(i)), values{wanted: item, live: live[i], typed: typed.item(i, len(wanted))}, list.LookupPatchMeta)
+		for i := range wanted {
+			c.compare(at.item(fmt.Sprint(i)), v.item(wanted, i, live[i]), list.LookupPatchMeta)
 		}
 	}
 }
@@ -149,8 +236,8 @@ func (c *comparison) compareLists(at path, wanted, live []any, typed typedValue,
 // compareMember compares an item of a list whose items have a key. Several live items can have the
 // same key, such as the ports of a Service with two protocols. One live item that is as wanted is
 // enough.
-func (c *comparison) compareMember(at path, wanted any, live []any, typed typedValue, list listSchema) {
-	name := fieldOf(wanted, list.key)
+func (c *comparison) compareMember(at path, v values, live []any, list listSchema) {
+	name := fieldOf(v.wanted, list.key)
 	at = at.item(fmt.Sprint(name))
 	var first *comparison
 	for _, candidate := range live {
@@ -158,7 +245,8 @@ func (c *comparison) compareMember(at path, wanted any, live []any, typed typedV
 			continue
 		}
 		tried := comparison{secret: c.secret}
-		tried.compare(at, values{wanted: wanted, live: candidate, typed: typed}, list.LookupPatchMeta)
+		v.live = candidate
+		tried.compare(at, v, list.LookupPatchMeta)
 		if len(tried.found) == 0 {
 			return
 		}
@@ -167,10 +255,11 @@ func (c *comparison) compareMember(at path, wanted any, live []any, typed typedV
 		}
 	}
 	if first == nil {
-		c.add(at, nil)
+		v.live = nil
+		c.add(at, v)
 		return
 	}
-	c.found = append(c.found, first.found...)
+	c.found, c.edits = append(c.found, first.found...), append(c.edits, first.edits...)
 }
 
 func allHave(items []any, key string) bool {

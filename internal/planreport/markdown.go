@@ -88,8 +88,12 @@ func summaryBlocks(targets []Target) []block {
 		t := &targets[i]
 		s := t.Summary
 		operation := map[Operation]string{Create: " (created)", Destroy: " (destroyed)"}[t.Operation]
-		blocks = append(blocks, block{thing: "target", text: fmt.Sprintf("| %s%s | %d | %d | %d | %d | %d | %d |\n",
-			code(t.Name), operation, s.Add, s.Change, s.Remove, s.Keep, s.Held, s.Unknown)})
+		changed := fmt.Sprint(s.Change)
+		if s.TakenOver > 0 {
+			changed += fmt.Sprintf(" (%d taken over)", s.TakenOver)
+		}
+		blocks = append(blocks, block{thing: "target", text: fmt.Sprintf("| %s%s | %d | %s | %d | %d | %d | %d |\n",
+			code(t.Name), operation, s.Add, changed, s.Remove, s.Keep, s.Held, s.Unknown)})
 	}
 	for i := range targets {
 		if targets[i].Unknown != "" {

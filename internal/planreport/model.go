@@ -55,6 +55,8 @@ type Summary struct {
 	Keep    int `json:"keep"`
 	Held    int `json:"held"`
 	Unknown int `json:"unknown"`
+	// TakenOver is how many of the changed deployments take something over from another owner.
+	TakenOver int `json:"taken_over,omitempty"`
 }
 
 // Cluster is a cluster of a target.
@@ -79,9 +81,11 @@ const (
 
 // Deployment is one bundle on one cluster.
 type Deployment struct {
-	Cluster   string `json:"cluster"`
-	Bundle    string `json:"bundle"`
-	Action    Action `json:"action"`
+	Cluster string `json:"cluster"`
+	Bundle  string `json:"bundle"`
+	Action  Action `json:"action"`
+	// TakenOver is true if the deployment takes a release or objects over from another owner.
+	TakenOver bool   `json:"taken_over,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Release   string `json:"release,omitempty"`
 	Chart     string `json:"chart,omitempty"`

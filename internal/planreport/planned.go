@@ -69,6 +69,9 @@ func (t *Target) addDeployments(deployments map[deploy.Key]*Deployment) {
 	for _, key := range slices.SortedFunc(maps.Keys(deployments), deploy.Key.Compare) {
 		t.Deployments = append(t.Deployments, *deployments[key])
 		t.Summary.count(deployments[key].Action)
+		if deployments[key].TakenOver {
+			t.Summary.TakenOver++
+		}
 		bundles[key.Bundle] = true
 	}
 	t.Bundles = slices.AppendSeq(make([]string, 0, len(bundles)), maps.Keys(bundles))
@@ -154,6 +157,10 @@ func (in *Input) written(wanted target.Deployment) *Deployment {
 	if !had {
 		d.Action = Add
 	}
+	existing, takenOver := in.Diff.TakenOver[key]
+	if takenOver {
+		d.Action, d.TakenOver = Change, true
+	}
 	rendering := in.Plan.Renderings[key]
 	d.Namespace, d.Release, d.Chart, d.Version = wanted.Namespace, wanted.Release, rendering.Chart, rendering.Version
 	if !wanted.Unpinned {
@@ -163,6 +170,10 @@ func (in *Input) written(wanted target.Deployment) *Deployment {
 	switch {
 	case !known:
 		d.ObjectsUnknown, d.Unchanged = true, 0
+	case takenOver && !had && existing == nil:
+		d.Objects, d.Unchanged = objectsWithoutPrior(after), 0
+	case takenOver && !had:
+		d.Objects, d.Unchanged = objectsTakenOver(existing, after)
 	case had && len(prior.Objects) == 0 && len(after) > 0:
 		// The state has no objects, for example with plan_objects = false.
 		d.Objects, d.Unchanged = objectsWithoutPrior(after), 0
@@ -191,6 +202,23 @@ func objectChanges(before, after map[string]string) (changes []Object, unchanged
 			changes = append(changes, Object{Key: key, Change: ObjectUnknown, Before: was})
 		case was != is:
 			changes = append(changes, Object{Key: key, Change: ObjectChanged, Before: was, After: is})
+		default:
+			unchanged++
+		}
+	}
+	return changes, unchanged
+}
+
+// objectsTakenOver returns what happens to the objects of a deployment that is taken over. existing
+// are those that exist, true if they change.
+func objectsTakenOver(existing map[string]bool, after map[string]string) (changes []Object, unchanged int) {
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		changed, exists := existing[key]
+		switch {
+		case !exists:
+			changes = append(changes, Object{Key: key, Change: ObjectAdded, After: after[key]})
+		case changed:
+			changes = append(changes, Object{Key: key, Change: ObjectChanged, After: after[key]})
 		default:
 			unchanged++
 		}

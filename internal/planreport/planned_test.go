@@ -105,6 +105,27 @@ func mixed() planreport.Input {
 	}
 }
 
+// takenOver returns a plan that takes one release over and could not compare another.
+func takenOver() planreport.Input {
+	objects := map[string]string{"ConfigMap/shop/web": "c2", "Deployment.apps/shop/web": "d2", "Service/shop/web": "s1"}
+	in := planreport.Input{
+		Owner: "platform", Name: "prod", Operation: planreport.Create, Shown: diff.Printable,
+		Plan: &deploy.Plan{
+			Change:  deploy.Change{Write: []target.Deployment{deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new")}},
+			Objects: map[deploy.Key]map[string]string{key("eu-1", "web"): objects, key("eu-2", "web"): objects, key("us-1", "web"): objects},
+		},
+		Diff: deploy.DiffReport{TakenOver: map[deploy.Key]map[string]bool{
+			key("eu-1", "web"): {"Deployment.apps/shop/web": true, "Service/shop/web": false}, key("eu-2", "web"): nil,
+		}},
+	}
+	in.Diff.Diffs = append(in.Diff.Diffs, diff.Preview{
+		Cluster: "eu-1", Bundle: "web", Kind: diff.Modified, Notes: []string{"it is taken over, and compared with the live objects"},
+		Objects: []diff.ObjectChange{{Key: "Deployment.apps/shop/web", Before: "spec:\n  replicas: 5\n", After: "spec:\n  replicas: 2\n"}},
+	}.Diff())
+	in.Diff.NotCompared.Add("the cluster does not respond", "eu-2")
+	return in
+}
+
 // hostile returns a plan whose names and texts try to be more than text.
 func hostile() planreport.Input {
 	const (
@@ -159,7 +180,7 @@ func TestGolden(t *testing.T) {
 	destroyed.Operation, destroyed.Name, destroyed.Diff, destroyed.Warnings = planreport.Destroy, "staging", deploy.DiffReport{}, nil
 	destroyed.Plan = deploy.RemovalPlan(destroyed.Prior)
 	for name, inputs := range map[string][]planreport.Input{
-		"mixed": {mixed()}, "hostile": {hostile()}, "unknown": {unknown}, "several": {mixed(), destroyed},
+		"mixed": {mixed()}, "taken-over": {takenOver()}, "hostile": {hostile()}, "unknown": {unknown}, "several": {mixed(), destroyed},
 		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &deploy.Plan{}, Shown: diff.Printable}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,9 +42,10 @@ func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
 	return deploy.DiffAuto
 }
 
-// addPlan reports what happens to the deployments.
-func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
-	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(report.Change(name, planned.Summary(nil)), report.Diff(name, found)))}, diags)
+// addPlan reports what happens to the deployments. said are warnings that the report has in another
+// form.
+func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, said []report.Message, diags *diag.Diagnostics) {
+	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(said, report.Diff(name, found)))}, diags)
 }
 
 // addUnknown reports that nothing about the target is known before the apply.

@@ -201,7 +201,14 @@ resource "fleet_bundle" "moody" {
 		"a release of Fleet is taken over": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			s.helm4(t, 0, "fleet.v1.json", "fleet.v2.json")
-			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("take_ownership = true", web))
+			changed := strings.NewReplacer("replicas: 1", "replicas: 2", "pause:3.10", "pause:3.9").Replace(s.web())
+			w.configure(t, s.provider("", on, on), changed, target("take_ownership = true", web))
+		}},
+		"a first apply failed in part": {prepare: func(t *testing.T, s *fixture, w *workspace) {
+			t.Helper()
+			bad := s.bundleOf("bad", "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\ntype: kubernetes.io/tls\nstringData: {no: key}\n")
+			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), bad, target("", web, "fleet_bundle.bad.bundles"))
+			w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/bad")
 		}},
 		"a release gets another name": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()

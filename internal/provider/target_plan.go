@@ -142,13 +142,18 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
+	reach := reachOf(r.providerData.withFormer(private))
+	if r.providerData.ClustersUnknown {
+		reach = everywhere{}
+	}
+	said := report.Change(name, removal.DestroySummary(reach))
 	if !resp.Diagnostics.HasError() {
-		diagnostics.Add(&resp.Diagnostics, report.Change(name, removal.DestroySummary(reachOf(r.providerData.withFormer(private)))))
+		diagnostics.Add(&resp.Diagnostics, said)
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	reportDestroy(r.providerData, &gone, private, &resp.Diagnostics)
 	diagnostics.Add(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
-	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, &resp.Diagnostics)
+	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, said, &resp.Diagnostics)
 }
 
 // desired returns what the configuration wants. known are the versions of the objects that values
@@ -270,7 +275,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: reachOf(f), Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.Management.LeavesOffline(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), TakesOver: plan.TakeOwnership.ValueBool() || plan.AdoptionKey.ValueString() != "", Wait: plan.Wait.ValueBool() && !f.Management.LeavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -293,7 +298,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f, before), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: f.replaced(before, name), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: replacedRecords(f, before, name), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
 	if plan.diff() == deploy.DiffSummary {
@@ -304,11 +309,11 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if plan.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
-	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
+	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
 }
 
-// replaced returns the records of the target that a create replaces.
-func (f *providerData) replaced(before *targetModel, name string) map[deploy.Key]deploy.Record {
+// replacedRecords returns the records of the target that a create replaces.
+func replacedRecords(f *providerData, before *targetModel, name string) map[deploy.Key]deploy.Record {
 	if !before.ID.IsNull() {
 		return nil
 	}

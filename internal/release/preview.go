@@ -53,3 +53,20 @@ type Revision struct {
 func (d Deployed) OwnValues() bool {
 	return !slices.ContainsFunc(d.Revisions, func(revision Revision) bool { return !revision.Mark.UninstallPolicy.OwnValues })
 }
+
+// Comparison is a release whose objects are compared with the live ones before it is taken over.
+type Comparison struct {
+	// Namespace is that of the release.
+	Namespace string
+	Rules     Rules
+	// Documents are the wanted objects and hooks. Hooks are not compared.
+	Documents []diff.Document
+}
+
+// Compared are the objects of a Comparison. Before has the wanted fields as the live objects have
+// them: a take-over changes no others. An object that does not exist is in After only.
+type Compared struct {
+	Before, After []diff.Document
+	// Err is the reason why the objects could not be read.
+	Err error
+}

@@ -87,14 +87,27 @@ type Changes struct {
 	// Held is the number of deployments that differ from the wanted ones and stay so. Those
 	// that exist count as kept, too.
 	Held int
+	// TakenOver is the number of changed deployments that take a release or objects over from another
+	// owner.
+	TakenOver int
+}
+
+// TakingOver returns the changes with a number of deployments that are taken over. Those of them that
+// count as added count as changed instead.
+func (c Changes) TakingOver(number, added int) Changes {
+	c.Added, c.Changed, c.TakenOver = c.Added-added, c.Changed+added, number
+	return c
 }
 
 // Any reports whether there is any change.
 func (c Changes) Any() bool { return c.Added+c.Changed+c.Removed > 0 }
 
-// String returns the short form for plans: "+2 ~1 -3 =494", or "+2 ~1 -3 =494, 5 held".
+// String returns the short form for plans: "+2 ~1 -3 =494", or "+2 ~1 -3 =494, 1 taken over, 5 held".
 func (c Changes) String() string {
 	text := fmt.Sprintf("+%d ~%d -%d =%d", c.Added, c.Changed, c.Removed, c.Kept)
+	if c.TakenOver > 0 {
+		text += fmt.Sprintf(", %d taken over", c.TakenOver)
+	}
 	if c.Held > 0 {
 		text += fmt.Sprintf(", %d held", c.Held)
 	}

@@ -59,7 +59,8 @@
   function showSummary() {
     byId("summary").replaceChildren(...actions.filter((a) => target.summary[a.name] || (a.name !== "held" && a.name !== "unknown")).map((action) => {
       const number = target.summary[action.name] || 0;
-      return make("li", { class: number ? false : "none", "data-action": action.name }, markOf(action.name), make("span", {}, make("b", {}, String(number)), " " + action.word));
+      const taken = action.name === "change" && target.summary.taken_over ? " (" + target.summary.taken_over + " taken over)" : "";
+      return make("li", { class: number ? false : "none", "data-action": action.name }, markOf(action.name), make("span", {}, make("b", {}, String(number)), " " + action.word + taken));
     }));
   }
 
@@ -211,7 +212,7 @@
     const parts = [make("h2", { tabindex: "-1" }, markOf(d.action), make("bdi", {}, d.cluster + " / " + d.bundle))];
     const facts = make("dl");
     const fact = (name, ...values) => facts.append(make("dt", {}, name), make("dd", {}, ...values));
-    fact("action", action.word);
+    fact("action", d.taken_over ? action.word + ", taken over" : action.word);
     if (d.reason) fact("reason", d.reason);
     if (d.release) fact("release", make("code", {}, d.namespace + "/" + d.release));
     if (d.chart) fact("chart", make("code", {}, d.chart + (d.version ? "-" + d.version : "")));

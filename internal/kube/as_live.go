@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Compare reads the live objects that releases are to have, all together, and returns both sides
+// for each release. The same fields count as for drift.
+func (c *Client) Compare(ctx context.Context, releases []release.Comparison) []release.Compared {
+	compared := make([]release.Compared, len(releases))
+	parts := make([][]manifestObject, len(releases))
+	var objects []*resource.Info
+	for i, of := range releases {
+		wanted, err := wantedObjects(of.Documents)
+		if err == nil {
+			parts[i], err = c.parts(ctx, of.Namespace, wanted)
+		}
+		if compared[i].Err = err; err != nil {
+			continue
+		}
+		for _, p := range parts[i] {
+			if p.info.Mapping.Resource.Resource != "" {
+				objects = append(objects, p.info)
+			}
+		}
+	}
+	seen := c.reader.read(ctx, objects, whole)
+	for i, of := range releases {
+		if compared[i].Err == nil {
+			compared[i] = compareAll(of, parts[i], seen)
+		}
+	}
+	return compared
+}
+
+// wantedObjects returns the objects of documents, without hooks.
+func wantedObjects(documents []diff.Document) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, document := range documents {
+		if document.Hook {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON([]byte(document.Content)); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", document.Key(), err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// compareAll returns both sides of the objects of one release.
+func compareAll(of release.Comparison, parts []manifestObject, seen map[*resource.Info]readResult) release.Compared {
+	compiled, err := compileRules(of.Rules)
+	if err != nil {
+		return release.Compared{Err: err}
+	}
+	var both release.Compared
+	scaled := scalers(parts)
+	for _, p := range parts {
+		got := seen[p.info]
+		if got.err != nil {
+			return release.Compared{Err: got.err}
+		}
+		wanted := p.wanted
+		if got.object != nil {
+			wanted = scaled.withoutReplicas(wanted, got.object)
+		}
+		if wanted, err = compiled.normalize(wanted); err != nil {
+			return release.Compared{Err: err}
+		}
+		if err := addSides(&both, p, wanted, got.object, compiled); err != nil {
+			return release.Compared{Err: err}
+		}
+	}
+	return both
+}
+
+// addSides adds the document of a wanted object, and that of the live object if it exists.
+func addSides(both *release.Compared, p manifestObject, wanted, live *unstructured.Unstructured, compiled rules) error {
+	after, err := documentOf(p, contentOf(wanted))
+	if err != nil {
+		return err
+	}
+	both.After = append(both.After, after)
+	if live == nil {
+		return nil
+	}
+	if live, err = compiled.normalize(live); err != nil {
+		return err
+	}
+	before, err := documentOf(p, asLive(contentOf(wanted), live))
+	if err == nil {
+		both.Before = append(both.Before, before)
+	}
+	return err
+}
+
+// documentOf returns a content that contentOf made as a document. The data of a Secret is decoded
+// there, so it is written as stringData.
+func documentOf(p manifestObject, content map[string]any) (diff.Document, error) {
+	if data, ok := content["data"]; ok && isSecret(p.wanted) {
+		content["stringData"] = data
+		delete(content, "data")
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return diff.Document{}, fmt.Errorf("writing %s: %w", describe(p.info), err)
+	}
+	kind := p.wanted.GroupVersionKind()
+	return diff.Document{
+		Object:  diff.Object{Group: kind.Group, Kind: kind.Kind, Namespace: p.info.Namespace, Name: p.info.Name},
+		Content: string(text),
+	}, nil
+}
