@@ -84,10 +84,10 @@ type Settings struct {
 	Wait    bool
 	Timeout time.Duration
 	// Limit is how long the whole apply may take.
-	Limit         time.Duration
-	MaxHistory    int
-	TakeOwnership bool
-	Drift         Drift
+	Limit      time.Duration
+	MaxHistory int
+	Consent    Consent
+	Drift      Drift
 	// Description returns the text that describes a revision in the history of its release.
 	Description func(target.Deployment) string
 }
@@ -142,7 +142,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 			return Outcome{Overlapping: overlapping}
 		}
 	}
-	if request.Create && !request.Settings.TakeOwnership {
+	if request.Create && !request.Settings.Consent.All {
 		if existing := request.existingOn(runs); len(existing) > 0 {
 			return Outcome{Existing: existing}
 		}
@@ -216,6 +216,7 @@ func (r Request) steps() []rollout.Step {
 }
 
 func (s Settings) write(d target.Deployment, by release.Claimant) release.Write {
+	takes := s.Consent.To(KeyOf(d))
 	return release.Write{
 		Mark:          by.Mark,
 		Proof:         by.Proof,
@@ -223,8 +224,8 @@ func (s Settings) write(d target.Deployment, by release.Claimant) release.Write 
 		Wait:          s.Wait,
 		Timeout:       s.TimeoutOf(d),
 		MaxHistory:    s.MaxHistory,
-		TakeOwnership: s.TakeOwnership,
-		TakeRelease:   s.TakeOwnership,
+		TakeOwnership: takes,
+		TakeRelease:   takes,
 		Description:   s.Description(d),
 	}
 }

@@ -201,7 +201,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	eternal := deployment("c1", "eternal", "v1-c")
 	eternal.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: math.MaxInt}
 	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b"), eternal}
-	asked.Settings.TakeOwnership, asked.Settings.Limit = true, time.Hour
+	asked.Settings.Consent.All, asked.Settings.Limit = true, time.Hour
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	proof := proofOn("c1")
 	own := func(bundle, digest string) release.Mark {

@@ -26,7 +26,7 @@ func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Ob
 		ownership := w.run.known().ownership(*observed)
 		return ownership == release.OtherTarget || ownership == release.SameName
 	}
-	if w.run.request.Settings.TakeOwnership || !isOthers(observed) {
+	if w.run.request.Settings.Consent.To(w.key) || !isOthers(observed) {
 		return observed, nil
 	}
 	limit := min(takeoverTimeout, w.run.request.Settings.TimeoutOf(w.d))

@@ -52,7 +52,7 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 		}
 	}
 	options := w.options(token)
-	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.TakeOwnership)
+	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.Consent.To(w.key))
 	if err != nil {
 		return w.reportUnwritten("deploying", withMaker(ctx, w.run.snapshot.cluster, observed, err))
 	}

@@ -90,7 +90,7 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 	records := map[deploy.Key]deploy.Record{}
 	for _, d := range []target.Deployment{first, second} {
 		asked := request(nil)
-		asked.Settings.Drift, asked.Settings.TakeOwnership = deploy.DriftLive, true
+		asked.Settings.Drift, asked.Settings.Consent.All = deploy.DriftLive, true
 		asked.Write = []target.Deployment{d}
 		outcome := engine.Apply(t.Context(), asked)
 		expectNoFailures(t, outcome.Failures)

@@ -68,11 +68,15 @@ func (r Request) checkIdentity(cluster, uid string) error {
 }
 
 // existingOn returns the existing releases of a target on the clusters that were read, sorted by
-// cluster.
+// cluster. A release that a deployment may take over is left out.
 func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	var found []Existing
+	taken := r.Settings.Consent.releases(r.Write)
 	for _, cluster := range slices.Sorted(maps.Keys(runs)) {
 		for _, observed := range r.existing(runs[cluster].snapshot.snapshot) {
+			if taken[releaseOn(cluster, observed.Namespace, observed.Release)] {
+				continue
+			}
 			found = append(found, Existing{Cluster: cluster, Observed: observed})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -48,7 +49,17 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 			change: func(r *deploy.Request) { r.AdoptionKey = key }, want: []string{"c1 ns/web"},
 		},
 		"with consent": {
-			change: func(r *deploy.Request) { r.Settings.TakeOwnership = true }, did: []string{"upgrade ns/web", "install ns/api"},
+			change: func(r *deploy.Request) { r.Settings.Consent.All = true }, did: []string{"upgrade ns/web", "install ns/api"},
+		},
+		"with consent to it": {
+			change: func(r *deploy.Request) { r.Settings.Consent = consent(t, "c1/web") }, did: []string{"upgrade ns/web", "install ns/api"},
+		},
+		"with consent to another one": {
+			change: func(r *deploy.Request) { r.Settings.Consent = consent(t, "*/api") }, want: []string{"c1 ns/web"},
+		},
+		"with consent to its name, of no deployment": {
+			there:  func(o *release.Observed) { o.Release = "old" },
+			change: func(r *deploy.Request) { r.Settings.Consent = consent(t, "c1/*") }, want: []string{"c1 ns/old"},
 		},
 		"of its owner and name, removed by hand": {
 			there: func(o *release.Observed) { o.Status = release.StatusUninstalled }, did: []string{"install ns/web", "install ns/api"},
@@ -248,23 +259,28 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 	byHand, byFleet := release.Maker{Name: "Helm"}, release.Maker{Name: "Fleet's agent (mgmt/web)", Fleet: true}
 	write := func(r *deploy.Request) { r.Write = []target.Deployment{deployment("c1", "web", "v1-b")} }
 	remove := func(r *deploy.Request) { r.Remove = []deploy.Key{key("c1", "web")} }
+	all := deploy.Consent{All: true}
 	tests := map[string]struct {
 		maker   release.Maker
 		change  func(*deploy.Request)
-		consent bool
+		consent deploy.Consent
 		failed  []string
 		names   string // in the error or in the notice
 		did     []string
 	}{
-		"changed by hand, written":               {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "created by Helm"},
-		"changed by hand, removed":               {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "created by Helm"},
-		"changed by hand, written with consent":  {maker: byHand, change: write, consent: true, did: []string{"upgrade ns/web"}},
-		"changed by hand, removed with consent":  {maker: byHand, change: remove, consent: true, did: []string{"uninstall ns/web"}},
-		"taken back by Fleet, written":           {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
-		"taken back by Fleet, removed":           {maker: byFleet, change: remove, failed: []string{"c1/web removing"}, names: "Fleet's agent (mgmt/web)"},
-		"made by something unreadable, removed":  {change: remove, failed: []string{"c1/web removing"}, names: "created by another tool"},
-		"taken back by Fleet, taken once more":   {maker: byFleet, change: write, consent: true, did: []string{"upgrade ns/web"}},
-		"taken back by Fleet, consent to remove": {maker: byFleet, change: remove, consent: true, did: []string{"uninstall ns/web"}},
+		"changed by hand, written":                             {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "created by Helm"},
+		"changed by hand, removed":                             {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "created by Helm"},
+		"changed by hand, written with consent":                {maker: byHand, change: write, consent: all, did: []string{"upgrade ns/web"}},
+		"changed by hand, removed with consent":                {maker: byHand, change: remove, consent: all, did: []string{"uninstall ns/web"}},
+		"changed by hand, written with consent to it":          {maker: byHand, change: write, consent: consent(t, "c?/web"), did: []string{"upgrade ns/web"}},
+		"changed by hand, removed with consent to it":          {maker: byHand, change: remove, consent: consent(t, "c1/*"), did: []string{"uninstall ns/web"}},
+		"changed by hand, written with consent to another one": {maker: byHand, change: write, consent: consent(t, "c1/api", "c2/*"), failed: []string{"c1/web deploying"}, names: "created by Helm"},
+		"changed by hand, removed with consent to another one": {maker: byHand, change: remove, consent: consent(t, "c2/web"), failed: []string{"c1/web removing"}, names: "created by Helm"},
+		"taken back by Fleet, written":                         {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
+		"taken back by Fleet, removed":                         {maker: byFleet, change: remove, failed: []string{"c1/web removing"}, names: "Fleet's agent (mgmt/web)"},
+		"made by something unreadable, removed":                {change: remove, failed: []string{"c1/web removing"}, names: "created by another tool"},
+		"taken back by Fleet, taken once more":                 {maker: byFleet, change: write, consent: all, did: []string{"upgrade ns/web"}},
+		"taken back by Fleet, consent to remove":               {maker: byFleet, change: remove, consent: all, did: []string{"uninstall ns/web"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +291,7 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 			there.Revision = 2 // The labels are copied to the new revision.
 			clusters["c1"].put(there)
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
-			asked.Settings.TakeOwnership = test.consent
+			asked.Settings.Consent = test.consent
 			test.change(&asked)
 			outcome := clusters.engine().Apply(t.Context(), asked)
 
@@ -526,6 +542,39 @@ func TestObserveVerifiesRecords(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, slices.Collect(maps.Values(got.Records)), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// consent is the consent to deployments that match a pattern.
+func consent(t *testing.T, patterns ...string) deploy.Consent {
+	t.Helper()
+	of, err := policy.NewDeployments(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deploy.Consent{Of: of}
+}
+
+// A pattern has an effect on what is wanted and on what is removed.
+func TestUnmatchedConsent(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"c1/web", "*/gone", "c3/*", "c1/w"}
+	prior := map[deploy.Key]deploy.Record{key("c2", "gone"): {}}
+	tests := map[string]struct {
+		desired deploy.Desired
+		want    []string
+	}{
+		"wanted":         {desired: deploy.Desired{Deployments: []target.Deployment{deployment("c1", "web", "v1-a")}}, want: []string{"c3/*", "c1/w"}},
+		"broken":         {desired: deploy.Desired{WithoutOptions: []target.Deployment{deployment("c3", "web", "v1-a")}}, want: []string{"c1/web", "c1/w"}},
+		"cannot be read": {desired: deploy.Desired{Unreadable: map[string]error{"w": errors.New("no chart")}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, consent(t, patterns...).Unmatched(test.desired, prior)); diff != "" {
+				t.Errorf("unmatched (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -255,7 +255,7 @@ func (c *diffPreview) compare(ctx context.Context, change comparedChange, uid st
 
 // compareUnlessRefused compares a change with a release that exists.
 func (c *diffPreview) compareUnlessRefused(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
-	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.TakesOwnership)
+	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.Consent.To(change.key))
 	switch _, tooMany := errors.AsType[*release.TooManyFailedError](err); {
 	case tooMany:
 		c.tooManyFailed(change.key)
@@ -343,7 +343,7 @@ func textsOf(wanted target.Deployment, observed release.Observed, own release.Cl
 // removalNotes returns notes about a removal, such as why a release is not removed.
 func (c *diffPreview) removalNotes(change comparedChange, uid string, observed release.Observed) []string {
 	own := c.claimantOf(change, uid, &observed)
-	action, err := release.DecideRemoval(own, &observed, c.TakesOwnership)
+	action, err := release.DecideRemoval(own, &observed, c.Consent.To(change.key))
 	if err != nil {
 		return []string{"it is not removed: " + err.Error()}
 	}

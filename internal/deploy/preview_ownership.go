@@ -20,6 +20,8 @@ type OwnershipReport struct {
 	Taken, Adopted, Refused, Existing, Moved []string
 	// TakenOver are the deployments that get a release or objects of another owner.
 	TakenOver map[Key]bool
+	// RefusedOf are the deployments of Refused, sorted.
+	RefusedOf []Key
 	// Agents are the clusters on which an agent of Fleet runs, if releases are taken over from
 	// Fleet.
 	Agents []string
@@ -29,7 +31,7 @@ type OwnershipReport struct {
 type ownershipPreview struct {
 	*Preview
 	identity TargetIdentity
-	take     bool
+	consent  Consent
 	plan     *Plan
 
 	mu     sync.Mutex
@@ -52,11 +54,18 @@ func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
 	*to = append(*to, fmt.Sprintf(format, args...))
 }
 
-// Ownership reports what an apply takes over from others, and what will be refused. take is the
-// setting take_ownership. Only clusters that get a new release or object are read. All targets of
-// the plan share one list of the releases of a cluster. Each kind that is to be added takes one
-// more list.
-func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) OwnershipReport {
+// refuse notes something that makes a deployment fail.
+func (o *ownershipPreview) refuse(key Key, format string, args ...any) {
+	o.add(&o.report.Refused, format, args...)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.report.RefusedOf = append(o.report.RefusedOf, key)
+}
+
+// Ownership reports what an apply takes over from others, and what will be refused. Only clusters
+// that get a new release or object are read. All targets of the plan share one list of the releases
+// of a cluster. Each kind that is to be added takes one more list.
+func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, consent Consent, plan *Plan) OwnershipReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
 		if plan.prior[KeyOf(d)].Known.Engine {
@@ -71,13 +80,15 @@ func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take b
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
-	found := &ownershipPreview{Preview: p, identity: identity, take: take, plan: plan}
+	found := &ownershipPreview{Preview: p, identity: identity, consent: consent, plan: plan}
 	forEachCluster(p, byCluster, func(cluster string, deployments []target.Deployment) { found.onCluster(ctx, cluster, deployments) }, nil)
 	for _, lines := range []*[]string{
 		&found.report.Taken, &found.report.Adopted, &found.report.Refused, &found.report.Existing, &found.report.Moved, &found.report.Agents,
 	} {
 		slices.Sort(*lines)
 	}
+	slices.SortFunc(found.report.RefusedOf, Key.Compare)
+	found.report.RefusedOf = slices.Compact(found.report.RefusedOf)
 	return found.report
 }
 
@@ -103,8 +114,8 @@ func (o *ownershipPreview) onCluster(ctx context.Context, name string, deploymen
 		return
 	}
 	wanted, byRelease, fromFleet := o.releases(ctx, cluster, snapshot, deployments)
-	if o.identity.Instance == "" && !o.take {
-		o.existing(name, snapshot)
+	if o.identity.Instance == "" && !o.consent.All {
+		o.existing(name, deployments, snapshot)
 	}
 	occupied, err := cluster.ExistingObjects(ctx, wanted)
 	if err != nil {
@@ -158,17 +169,22 @@ func (o *ownershipPreview) object(d target.Deployment, occupied release.Existing
 	if slices.Contains(o.plan.Moves[d.Cluster].Arriving[d.Bundle.Name][occupied.Object.Key()], occupied.Release) {
 		return
 	}
-	lines := &o.report.Refused
-	if o.take || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
-		lines = &o.report.Taken
+	const line = "%s: %s, of %s"
+	if o.consent.To(KeyOf(d)) || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
 		o.takeOver(KeyOf(d))
+		o.add(&o.report.Taken, line, d.Key(), occupied.Object.Key(), occupied.Owner)
+		return
 	}
-	o.add(lines, "%s: %s, of %s", d.Key(), occupied.Object.Key(), occupied.Owner)
+	o.refuse(KeyOf(d), line, d.Key(), occupied.Object.Key(), occupied.Owner)
 }
 
 // existing notes releases with the owner and the name of a target that is to be created.
-func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
+func (o *ownershipPreview) existing(cluster string, deployments []target.Deployment, snapshot release.Snapshot) {
+	taken := o.consent.releases(deployments)
 	for _, observed := range o.identity.existing(snapshot) {
+		if taken[releaseOn(cluster, observed.Namespace, observed.Release)] {
+			continue
+		}
 		if o.claimant(o.identity, Key{}, "", snapshot.UID, Record{}, &observed).Ownership(observed) != release.Self {
 			o.add(&o.report.Existing, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
 		}
@@ -178,7 +194,8 @@ func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
 // release notes what happens to an existing release, and reports whether the release is Fleet's.
 func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Claimant, observed release.Observed) (fromFleet bool) {
 	key, facts := KeyOf(d), factsOf(d, o.plan.prior)
-	action, err := release.Decide(facts, own, &observed, o.take)
+	takes := o.consent.To(key)
+	action, err := release.Decide(facts, own, &observed, takes)
 	identity := observed.Mark.OwnerText()
 	switch own.Ownership(observed) {
 	case release.Self:
@@ -188,12 +205,12 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 		o.add(&o.report.Adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, identity)
 		return false
 	case release.OtherTarget:
-		if !o.take {
+		if !takes {
 			o.add(&o.report.Moved, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, identity)
 			return false
 		}
 	case release.SameName:
-		if !o.take && own.Mark.Instance == "" {
+		if !takes && own.Mark.Instance == "" {
 			return false // See existing.
 		}
 		identity = "another " + identity + ", which is not in this state"
@@ -205,13 +222,13 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 		identity, fromFleet = maker.Name, maker.Fleet
 	case release.OtherOwner:
 	}
-	lines, becomes := &o.report.Taken, ", "+outcomeOf(action)
+	const line = "%s: release %s in namespace %s, revision %d, of %s"
 	if err != nil {
-		lines, becomes = &o.report.Refused, ""
-	} else {
-		o.takeOver(key)
+		o.refuse(key, line, key, observed.Release, observed.Namespace, observed.Revision, identity)
+		return fromFleet
 	}
-	o.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, identity, becomes)
+	o.takeOver(key)
+	o.add(&o.report.Taken, line+", %s", key, observed.Release, observed.Namespace, observed.Revision, identity, outcomeOf(action))
 	return fromFleet
 }
 

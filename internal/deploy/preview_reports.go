@@ -8,9 +8,9 @@ import (
 
 // PreviewRequest selects what is reported about a plan.
 type PreviewRequest struct {
-	Identity       TargetIdentity
-	TakesOwnership bool
-	Bundles        []*bundle.Bundle
+	Identity TargetIdentity
+	Consent  Consent
+	Bundles  []*bundle.Bundle
 	// MayDeploy reports whether another target of this process may deploy a deployment.
 	MayDeploy func(Key) bool
 	// Versions are the known versions of objects that values come from.
@@ -46,7 +46,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	if !of.IsRepeated {
 		found.MissingDependencies = p.MissingDependencies(ctx, plan, of.Bundles, of.MayDeploy)
 	}
-	found.Ownership = p.Ownership(ctx, of.Identity, of.TakesOwnership, plan)
+	found.Ownership = p.Ownership(ctx, of.Identity, of.Consent, plan)
 	if of.IsRepeated {
 		return found
 	}

@@ -25,7 +25,7 @@ func (r *clusterRun) remover() releaseRemover {
 // removed anything. A release that another owner has taken over stays.
 func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known, spare map[string]string) (bool, error) {
 	claimant := r.known.request.claimant(key.Bundle, known.Digest, r.known.uid, &known)
-	take := r.known.request.Settings.TakeOwnership
+	take := r.known.request.Settings.Consent.To(key)
 	// The removal fails if another instance has taken the release over since the cluster was read.
 	// A release that had another owner then may belong to this target now.
 	observed := r.seen.snapshot.Find(known.Namespace, known.Release)

@@ -72,7 +72,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clusters := newFleet("c1")
 				asked := request(map[deploy.Key]deploy.Record{})
-				asked.Settings.TakeOwnership = test.take
+				asked.Settings.Consent.All = test.take
 				if test.remove {
 					clusters["c1"].put(installed)
 					asked.Prior[key("c1", "web")] = recordOfWrite(deployment("c1", "web", "v1-a"))

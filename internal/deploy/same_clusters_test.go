@@ -43,7 +43,7 @@ func TestApplyStopsForTwoNamesOfOneCluster(t *testing.T) {
 		want   [][]string
 	}{
 		"a create":              {write: web, change: func(r *deploy.Request) { r.Create = true }, want: [][]string{{"a", "b"}}},
-		"a create with consent": {write: web, change: func(r *deploy.Request) { r.Create, r.Settings.TakeOwnership = true, true }, want: [][]string{{"a", "b"}}},
+		"a create with consent": {write: web, change: func(r *deploy.Request) { r.Create, r.Settings.Consent.All = true, true }, want: [][]string{{"a", "b"}}},
 		"a new cluster":         {write: web, change: func(r *deploy.Request) { r.UIDs = map[string]string{"a": "uid-one", "c": "uid-two"} }, want: [][]string{{"a", "b"}}},
 		"a new name of an unchanged one": {write: web[1:2], change: func(r *deploy.Request) {
 			r.UIDs, r.Unchanged = map[string]string{"a": "uid-one"}, []rollout.Step{{Deployment: web[0]}}

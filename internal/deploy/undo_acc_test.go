@@ -39,7 +39,7 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 		"what it made": {release: "new"},
 		"taken over from somebody": {
 			loose: true, release: "new", want: []string{"shared"},
-			prepare: func(r *deploy.Request) { r.Settings.TakeOwnership = true },
+			prepare: func(r *deploy.Request) { r.Settings.Consent.All = true },
 		},
 		"shared with the release it moves from":   {before: configMap("shared"), release: "new", want: []string{"shared"}},
 		"of a release whose record was lost":      {before: configMap("shared"), lost: true, release: "old", want: []string{"shared"}},

@@ -85,7 +85,7 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 		if err != nil {
 			return nil, err
 		}
-		if !r.request.Settings.TakeOwnership && len(others) > 0 {
+		if !r.request.Settings.Consent.All && len(others) > 0 {
 			return existingOf(others), nil
 		}
 		for _, other := range others {

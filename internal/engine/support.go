@@ -111,6 +111,7 @@ func targetSupport() []Support {
 		differs("No effect. Agents keep as many revisions as `helm.max_history` of the bundle says, or Fleet's default.", "max_history"),
 		differs("A create takes over Bundles with the owner and the name of the target that no state knows. Releases and objects are not meant: an agent upgrades a release of the same name, "+
 			"and takes over other objects with `helm.take_ownership` of the bundle.", "take_ownership"),
+		refused("", "All clusters of a bundle share its Bundle, which can only be taken over as a whole. Use take_ownership.", "take_ownership_of"),
 		refused("", "Bundles have no adoption key. With take_ownership = true, a create takes over Bundles with the owner and the name of the target.", "adoption_key"),
 		differs("Agents compare objects and correct drift all the time. `live` shows what they report, `release` leaves out objects that differ, and `none` checks only that the Bundles exist.", "drift"),
 		differs("No diff: only agents read objects on clusters. `objects` shows which objects change.", "diff"),

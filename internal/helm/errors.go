@@ -38,7 +38,7 @@ func (e *ExistingObjectsError) Error() string {
 	if e.Foreign {
 		what = "objects that release %s in namespace %s needs already exist, and belong to another release or to none"
 	}
-	return fmt.Sprintf(what+": %s%s; set take_ownership = true to adopt them, or delete them",
+	return fmt.Sprintf(what+": %s%s; delete them, or name the deployment in take_ownership_of to adopt them",
 		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
 }
 

@@ -30,7 +30,7 @@ type HookConflictError struct {
 
 func (e *HookConflictError) Error() string {
 	return "its hooks would replace objects that no earlier run of them has created: " + strings.Join(e.Objects, "; ") +
-		". Delete these objects, rename the hooks, or set take_ownership, which permits everything but a namespace"
+		". Delete these objects, rename the hooks, or name the deployment in take_ownership_of, which permits everything but a namespace"
 }
 
 // hookObjects are the objects of the hooks of one operation. Helm deletes an object that a hook is

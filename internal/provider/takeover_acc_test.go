@@ -215,15 +215,15 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 
 			w.configure(t, s.provider("", on), s.web(), target("", "fleet_bundle.web.bundles"))
 			refused := unwrapped(w.run(t, "plan", "-input=false"))
-			if want := fmt.Sprintf("a/web: release web in namespace %s, revision %d, of %s", s.namespace, last, test.holder); !strings.Contains(refused, want) || !strings.Contains(refused, "cannot take over") {
+			if want := fmt.Sprintf("a/web: release web in namespace %s, revision %d, of %s", s.namespace, last, test.holder); !strings.Contains(refused, want) || !strings.Contains(refused, "cannot take over") || !strings.Contains(refused, `take_ownership_of = ["a/web"]`) {
 				t.Errorf("the plan does not say %q:\n%s", want, refused)
 			}
-			w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "take_ownership")
+			w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, `take_ownership_of = ["a/web"]`)
 			if diff := cmp.Diff(releases, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 				t.Errorf("the release was touched without being asked for (-before +after):\n%s", diff)
 			}
 
-			w.configure(t, s.provider("", on), s.web(), target("take_ownership = true", "fleet_bundle.web.bundles"))
+			w.configure(t, s.provider("", on), s.web(), target(`take_ownership_of = ["a/w*"]`, "fleet_bundle.web.bundles"))
 			taken := unwrapped(w.run(t, "plan", "-input=false"))
 			if want := fmt.Sprintf("revision %d, of %s, gets a new revision", last, test.holder); !strings.Contains(taken, want) || !strings.Contains(taken, "takes over") {
 				t.Errorf("the plan does not say %q:\n%s", want, taken)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -24,6 +25,7 @@ type targetModel struct {
 	DeploymentTimeout  types.String   `tfsdk:"deployment_timeout"`
 	MaxHistory         types.Int64    `tfsdk:"max_history"`
 	TakeOwnership      types.Bool     `tfsdk:"take_ownership"`
+	TakeOwnershipOf    types.Set      `tfsdk:"take_ownership_of"`
 	AdoptionKey        types.String   `tfsdk:"adoption_key"`
 	AllowEmpty         types.Bool     `tfsdk:"allow_empty"`
 	MaxRemovals        types.String   `tfsdk:"max_removals"`
@@ -80,14 +82,30 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 		diagnostics.Add(diags, report.InvalidSetting("deployment_timeout", "Invalid duration", err))
 	}
 	return deploy.Settings{
-		Wait:          m.Wait.ValueBool(),
-		Timeout:       timeout,
-		Limit:         m.limit,
-		MaxHistory:    int(m.MaxHistory.ValueInt64()),
-		TakeOwnership: m.TakeOwnership.ValueBool(),
-		Drift:         m.drift(),
-		Description:   describer(m.Name.ValueString(), m.Bundles),
+		Wait:        m.Wait.ValueBool(),
+		Timeout:     timeout,
+		Limit:       m.limit,
+		MaxHistory:  int(m.MaxHistory.ValueInt64()),
+		Consent:     m.consent(diags),
+		Drift:       m.drift(),
+		Description: describer(m.Name.ValueString(), m.Bundles),
 	}
+}
+
+// consent returns which deployments may take over what others have. A pattern that is not known yet
+// selects none.
+func (m *targetModel) consent(diags *diag.Diagnostics) deploy.Consent {
+	var patterns []string
+	for _, element := range m.TakeOwnershipOf.Elements() {
+		if text, ok := element.(types.String); ok && !text.IsUnknown() {
+			patterns = append(patterns, text.ValueString())
+		}
+	}
+	of, err := policy.NewDeployments(patterns)
+	if err != nil {
+		diagnostics.Add(diags, report.InvalidSetting("take_ownership_of", "Invalid pattern", err))
+	}
+	return deploy.Consent{All: m.TakeOwnership.ValueBool(), Of: of}
 }
 
 // drift returns live for a state that was written before the attribute existed.

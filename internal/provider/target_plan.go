@@ -138,7 +138,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
-			Identity: gone.identity(r.providerData, &gone), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
+			Identity: gone.identity(r.providerData, &gone), Consent: gone.consent(&resp.Diagnostics), Diff: gone.diff(),
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
@@ -284,6 +284,8 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	name := plan.Name.ValueString()
 	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
 	reportOverridden(f, plan, before, desired, diags)
+	consent := plan.consent(diags)
+	diagnostics.Add(diags, report.UnmatchedConsent(name, consent.Unmatched(desired, prior)))
 	if !plan.DeploymentTimeout.IsUnknown() {
 		settings := plan.settings(diags)
 		diagnostics.Add(diags, report.ShortenedTimeouts(name, planned.ShortenedTimeouts(settings), settings.LongestTimeout()))
@@ -296,7 +298,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		preview.Connectable = func(string) bool { return false }
 	}
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
-		Identity: plan.identity(f, before), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
+		Identity: plan.identity(f, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
 		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: replacedRecords(f, before, name), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
@@ -304,7 +306,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if plan.diff() == deploy.DiffSummary {
 		found.Diff = deploy.DiffReport{TooManyFailed: changes.TooManyFailed}
 	}
-	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
+	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, plan.TakeOwnershipOf), &planned, found))
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 	if plan.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))

@@ -6,7 +6,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -26,6 +28,8 @@ import (
 const (
 	defaultTimeout    = "5m"
 	defaultMaxHistory = 5
+	// maxConsents limits the patterns of take_ownership_of.
+	maxConsents = 1000
 	// defaultOperation limits a whole create, update or delete if the timeouts block sets no limit.
 	defaultOperation = time.Hour
 )
@@ -80,7 +84,15 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"take_ownership": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Take over releases and objects that belong to others: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error.",
+				MarkdownDescription: "Take over releases and objects that belong to others: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error. `take_ownership_of` permits it for some deployments only.",
+			},
+			"take_ownership_of": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "The deployments that take over releases and objects of others, as patterns of `cluster/bundle`, such as `eu-1/web` or `eu-*/web`. " +
+					"`*` matches any text without a slash. In place of `take_ownership`: all other deployments take over nothing. The plan warns of a pattern that matches no deployment.",
+				Validators: []validator.Set{
+					setvalidator.ConflictsWith(path.MatchRoot("take_ownership")), setvalidator.SizeAtMost(maxConsents), setvalidator.ValueStringsAre(deploymentPattern()),
+				},
 			},
 			"adoption_key": schema.StringAttribute{
 				Optional: true,

@@ -376,7 +376,13 @@ func (s *samples) targets(t *testing.T) []sample {
 	whole.createOnly = true
 	one := target
 	one.name, one.ofProvider, one.unknown = "target and its only cluster", true, clustersTable()
-	return []sample{target, whole, one}
+	consenting := s.of(t, "target with consent to some deployments", "fleet_cluster_target", s.providerOf(t, small), map[string]any{
+		"name": "all", "bundles": []any{bundles}, "targets": []any{map[string]any{"cluster_name": "a"}}, "take_ownership_of": []any{"a/*"},
+	})
+	consenting.state = consenting.deployed(t)
+	consenting.unknown = targetTable()
+	consenting.createOnly = true
+	return []sample{target, whole, one, consenting}
 }
 
 // clusters are the clusters of a provider, reached in every possible way.

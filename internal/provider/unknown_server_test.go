@@ -216,12 +216,10 @@ func typedOf(t *testing.T, of tftypes.Type, plain any) tftypes.Value {
 			values[key] = typedOf(t, of.ElementType, element)
 		}
 		return tftypes.NewValue(of, values)
+	case tftypes.Set:
+		return tftypes.NewValue(of, membersOf(t, of.ElementType, plain))
 	case tftypes.List:
-		var values []tftypes.Value
-		for _, element := range plain.([]any) { //nolint:forcetypeassert // a panic fails the test
-			values = append(values, typedOf(t, of.ElementType, element))
-		}
-		return tftypes.NewValue(of, values)
+		return tftypes.NewValue(of, membersOf(t, of.ElementType, plain))
 	}
 	if value, ok := plain.(tftypes.Value); ok {
 		return value
@@ -230,6 +228,15 @@ func typedOf(t *testing.T, of tftypes.Type, plain any) tftypes.Value {
 		plain = big.NewFloat(float64(number))
 	}
 	return tftypes.NewValue(of, plain)
+}
+
+func membersOf(t *testing.T, of tftypes.Type, plain any) []tftypes.Value {
+	t.Helper()
+	var values []tftypes.Value
+	for _, element := range plain.([]any) { //nolint:forcetypeassert // a panic fails the test
+		values = append(values, typedOf(t, of, element))
+	}
+	return values
 }
 
 // written returns a path as users write it: clusters["a"].exec.args[0].
@@ -243,6 +250,8 @@ func written(path *tftypes.AttributePath) string {
 			fmt.Fprintf(&text, "[%q]", string(step))
 		case tftypes.ElementKeyInt:
 			fmt.Fprintf(&text, "[%d]", int64(step))
+		case tftypes.ElementKeyValue:
+			text.WriteString("[*]")
 		}
 	}
 	return strings.TrimPrefix(text.String(), ".")
@@ -283,6 +292,8 @@ func attributePaths(prefix string, attribute *tfprotov6.SchemaAttribute) []strin
 
 func typePaths(path string, of tftypes.Type) []string {
 	switch of := of.(type) {
+	case tftypes.Set:
+		return append([]string{path + "[*]"}, typePaths(path+"[*]", of.ElementType)...)
 	case tftypes.List:
 		return append([]string{path + "[*]"}, typePaths(path+"[*]", of.ElementType)...)
 	case tftypes.Map:

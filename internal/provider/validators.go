@@ -5,7 +5,21 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
+
+// deploymentPattern accepts the pattern of a deployment.
+func deploymentPattern() validator.String {
+	return framework.Text("must be the pattern of a deployment", "Invalid pattern in take_ownership_of", func(text string) string {
+		if err := policy.CheckDeployment(text); err != nil {
+			return report.Sentence(err)
+		}
+		return ""
+	})
+}
 
 // removals accepts a number, or a percentage up to 100%.
 func removals() validator.String {

@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// advice returns what to do next about an error.
-func advice(err error) string {
+// advice returns what to do next about an error of deployments or clusters.
+func advice(err error, of []deploy.Key) string {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
@@ -35,11 +35,11 @@ func advice(err error) string {
 		return fmt.Sprintf("Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are "+
 			"sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.%s.v%d in namespace %s.", unlisted.Release, unlisted.Revision, unlisted.Namespace)
 	case errors.As(err, &foreign) && foreign.Ownership == release.OtherTool:
-		return "To overwrite or remove the release, set take_ownership = true on the target. A removal then leaves it if its record names another target. To leave it to any owner, remove the target from the state (terraform state rm)."
+		return "To overwrite or remove the release, set " + consentFor(of) + " on the target. A removal then leaves it if its record names another target. To leave it to any owner, remove the target from the state (terraform state rm)."
 	case errors.As(err, &foreign) && (foreign.Ownership == release.OtherTarget || foreign.Ownership == release.SameName):
-		return "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."
+		return "Remove the release from the other target and apply again, give both targets the same adoption_key, or set " + consentFor(of) + "."
 	case errors.As(err, &foreign):
-		return "Set take_ownership = true on the target to take over the release, or choose another release name."
+		return "Set " + consentFor(of) + " on the target to take over the release, or choose another release name."
 	case errors.As(err, &missing):
 		return "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."
 	case errors.As(err, &lacking):

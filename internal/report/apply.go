@@ -25,7 +25,7 @@ func Failures(name string, outcome deploy.Outcome) []Message {
 			summary = fmt.Sprintf("Target %s: held: %s", name, deploy.SummaryOf(failed))
 		}
 		detail := fmt.Sprintf("Deployments: %s\n\nCause: %s\n\nNow: %s\n\nNext: %s",
-			deploy.ListOf(failed), cause.Text, outcome.StatesOf(cause), advice(first.Err))
+			deploy.ListOf(failed), cause.Text, outcome.StatesOf(cause), advice(first.Err, failed))
 		messages = append(messages, failure(summary, detail)...)
 	}
 	return messages

@@ -69,9 +69,9 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."},
 		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."},
 		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct the cause and apply again. The next apply continues where this one stopped."},
-		"other owner":    {err: &release.ForeignError{Ownership: release.OtherOwner}, want: "Set take_ownership = true on the target to take over the release, or choose another release name."},
-		"another target": {err: &release.ForeignError{Ownership: release.OtherTarget}, want: "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."},
-		"another tool":   {err: &release.ForeignError{Ownership: release.OtherTool}, want: "To overwrite or remove the release, set take_ownership = true on the target. A removal then leaves it if its record names another target. To leave it to any owner, remove the target from the state (terraform state rm)."},
+		"other owner":    {err: &release.ForeignError{Ownership: release.OtherOwner}, want: "Set take_ownership_of = [\"a/web\"] on the target to take over the release, or choose another release name."},
+		"another target": {err: &release.ForeignError{Ownership: release.OtherTarget}, want: "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership_of = [\"a/web\"]."},
+		"another tool":   {err: &release.ForeignError{Ownership: release.OtherTool}, want: "To overwrite or remove the release, set take_ownership_of = [\"a/web\"] on the target. A removal then leaves it if its record names another target. To leave it to any owner, remove the target from the state (terraform state rm)."},
 		"unlisted": {
 			err:  &release.UnlistedError{Release: "web", Namespace: "ns", Revision: 3},
 			want: "Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.web.v3 in namespace ns.",

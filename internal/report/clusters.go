@@ -95,7 +95,7 @@ func Unobserved(name string, failures []deploy.Failure, asError bool) []Message 
 			continue
 		}
 		if asError {
-			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err))...)
+			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err, unseen))...)
 			continue
 		}
 		detail += "The state keeps their deployments as last read. None of them counts as removed. " +

@@ -23,7 +23,7 @@ func ImportFailures(name string, failures []deploy.Failure) []Message {
 		unseen := cause.Keys()
 		messages = append(messages, failure(fmt.Sprintf("Target %s: cannot read %s", name, deploy.SummaryOf(unseen)),
 			"Clusters: "+deploy.ListOf(unseen)+"\n\nCause: "+cause.Text+"\n\nNothing was imported, because the target's releases on these clusters would be in no state. "+
-				"An id such as "+name+"/cluster-1,cluster-2 imports from these clusters only. "+advice(cause.Failures[0].Err))...)
+				"An id such as "+name+"/cluster-1,cluster-2 imports from these clusters only. "+advice(cause.Failures[0].Err, unseen))...)
 	}
 	return messages
 }

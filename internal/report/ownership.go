@@ -40,11 +40,11 @@ func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) [
 }
 
 // Ownership reports which releases and objects an apply takes over from others, and which it
-// cannot take over. undecided is true if take_ownership is not known yet.
+// cannot take over. undecided is true if take_ownership or take_ownership_of is not known yet.
 func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Message {
-	refused, next := "cannot take over", "Set take_ownership = true to take them over, or choose other names."
+	refused, next := "cannot take over", "To take them over, set "+consentFor(found.RefusedOf)+" on the target. Or choose other names."
 	if undecided {
-		refused, next = "may be unable to take over", "The value of take_ownership is not known yet. If it is true, the apply takes them over instead."
+		refused, next = "may be unable to take over", "The value of take_ownership or take_ownership_of is not known yet. With consent, the apply takes them over instead."
 	}
 	var messages []Message
 	add := func(lines []string, summary, end string) {

@@ -46,8 +46,8 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 	)
 }
 
-// Preview reports what a plan found on clusters. undecided is true if take_ownership is not
-// known yet.
+// Preview reports what a plan found on clusters. undecided is true if take_ownership or
+// take_ownership_of is not known yet.
 func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.PreviewReports) []Message {
 	return slices.Concat(
 		Change(name, found.Summary),
@@ -184,7 +184,7 @@ func MissingDependencies(name string, failures []deploy.Failure) []Message {
 		return nil
 	}
 	return warning("Target "+name+": bundles that deployments depend on are not deployed",
-		causeLines(failures)+"\nThese deployments will fail unless these bundles are deployed by then. "+advice(failures[0].Err))
+		causeLines(failures)+"\nThese deployments will fail unless these bundles are deployed by then. "+advice(failures[0].Err, deploy.KeysOf(failures)))
 }
 
 // causeLines returns one line for each cause.

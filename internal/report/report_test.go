@@ -331,7 +331,31 @@ func TestMessages(t *testing.T) {
 			got: report.Ownership("all", true, deploy.OwnershipReport{Refused: []string{"a/web: release web"}}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: may be unable to take over releases or objects of other owners",
-				Detail: "  - a/web: release web\n\nThese deployments will fail, and existing objects stay as they are. The value of take_ownership is not known yet. If it is true, the apply takes them over instead.",
+				Detail: "  - a/web: release web\n\nThese deployments will fail, and existing objects stay as they are. The value of take_ownership or take_ownership_of is not known yet. With consent, the apply takes them over instead.",
+			}},
+		},
+		"refused": {
+			got: report.Ownership("all", false, deploy.OwnershipReport{Refused: []string{"a/web: release web", "b/db: release db"}, RefusedOf: []deploy.Key{{Cluster: "a", Bundle: "web"}, {Cluster: "b", Bundle: "db"}}}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot take over releases or objects of other owners",
+				Detail: "  - a/web: release web\n  - b/db: release db\n\nThese deployments will fail, and existing objects stay as they are. " +
+					"To take them over, set take_ownership_of = [\"a/web\", \"b/db\"] on the target. Or choose other names.",
+			}},
+		},
+		"many refused": {
+			got: report.Ownership("all", false, deploy.OwnershipReport{Refused: []string{"each"}, RefusedOf: slices.Repeat([]deploy.Key{{Cluster: "a", Bundle: "web"}}, 6)}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot take over releases or objects of other owners",
+				Detail: "  - each\n\nThese deployments will fail, and existing objects stay as they are. " +
+					"To take them over, set take_ownership_of with patterns of these deployments, such as \"a/web\", on the target. Or choose other names.",
+			}},
+		},
+		"no pattern without effect": {got: report.UnmatchedConsent("all", nil)},
+		"patterns without effect": {
+			got: report.UnmatchedConsent("all", []string{"eu/wbe"}),
+			want: []report.Message{{
+				Severity: report.Warning, Attribute: []any{"take_ownership_of"}, Summary: "Target all: patterns of take_ownership_of match no deployment",
+				Detail: "  - eu/wbe\n\nThey have no effect. A pattern is compared with CLUSTER/BUNDLE, as in the attribute deployments. Correct them, or remove them if their deployments are gone.",
 			}},
 		},
 		"conflicts": {

@@ -1,0 +1,44 @@
+package deploy
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Consent selects the deployments that may take over releases and objects of others.
+type Consent struct {
+	// All selects every deployment.
+	All bool
+	// Of are patterns of further deployments.
+	Of policy.Deployments
+}
+
+// To reports whether a deployment may take over what others have.
+func (c Consent) To(key Key) bool { return c.All || c.Of.Match(key.String()) }
+
+// releases returns the releases of deployments that may take over what others have.
+func (c Consent) releases(of []target.Deployment) map[string]bool {
+	releases := map[string]bool{}
+	for _, d := range of {
+		if c.To(KeyOf(d)) {
+			releases[releaseOn(d.Cluster, d.Namespace, d.Release)] = true
+		}
+	}
+	return releases
+}
+
+// Unmatched returns the patterns that match no deployment that is wanted or in state. It returns
+// none if bundles cannot be read, because a pattern may be for one of them.
+func (c Consent) Unmatched(desired Desired, prior map[Key]Record) []string {
+	if len(desired.Unreadable) > 0 {
+		return nil
+	}
+	var names []string
+	for _, d := range desired.all(prior) {
+		names = append(names, d.Key())
+	}
+	for key := range prior {
+		names = append(names, key.String())
+	}
+	return c.Of.Unmatched(names)
+}
