@@ -32,6 +32,7 @@ import (
 // onCluster is a test in a namespace of a real cluster, in which other clients write objects.
 type onCluster struct {
 	*testing.T
+	env       *testenv.Env
 	namespace string
 	objects   kubernetes.Interface
 	client    *helm.Client
@@ -39,12 +40,16 @@ type onCluster struct {
 
 func newOnCluster(t *testing.T, namespace string) *onCluster {
 	t.Helper()
-	env := testenv.Shared(t)
+	return newOnClusterOf(t, testenv.Shared(t), namespace)
+}
+
+func newOnClusterOf(t *testing.T, env *testenv.Env, namespace string) *onCluster {
+	t.Helper()
 	objects, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &onCluster{T: t, namespace: namespace, objects: objects}
+	o := &onCluster{T: t, env: env, namespace: namespace, objects: objects}
 	o.client = o.newClient()
 	o.makeNamespace(namespace)
 	return o
@@ -53,8 +58,7 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 // newClient returns a client that has not read the cluster before.
 func (o *onCluster) newClient() *helm.Client {
 	o.Helper()
-	env := testenv.Shared(o.T)
-	client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Cluster(0).Context()}, nil)
+	client, err := kube.New(kube.Connection{ConfigPaths: []string{o.env.Kubeconfig()}, ConfigContext: o.env.Cluster(0).Context()}, nil)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -81,9 +81,13 @@ func (n errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) 
 		n.fail(request, err)
 		return response, err
 	}
+	response, exhausted := n.allocate(request, response)
 	refused := refusal(request, response.StatusCode)
 	if refused != nil {
 		n.collectSecretsOfLive(request)
+	}
+	if exhausted {
+		refused = &status.ExhaustedError{Err: refused}
 	}
 	n.requests.add(request, refused)
 	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its response.

@@ -22,7 +22,7 @@ import (
 // Any other error, nil included, stays as it is. Examples are an untrusted certificate, because a
 // server did respond, and a *TooLargeError, because the next response would be as large.
 // Credentials that could not be read are another example, because no request was sent. So is a
-// cancelled request.
+// cancelled request, and a *status.ExhaustedError.
 func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
@@ -47,8 +47,9 @@ func isClassified(err error) bool {
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
 		busy        *status.BusyError
+		exhausted   *status.ExhaustedError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy)
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy) || errors.As(err, &exhausted)
 }
 
 // isBusy reports whether the API server may accept the same request a moment later, or did not
@@ -63,7 +64,18 @@ func isBusy(err error) bool {
 		return false
 	}
 	code := answer.Status().Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError || apierrors.IsConflict(err)
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError && !isLasting(int(code)) || apierrors.IsConflict(err)
+}
+
+// isLasting reports whether a server cannot process the same request later either. It lacks
+// something that only people can change.
+func isLasting(code int) bool {
+	switch code {
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusVariantAlsoNegotiates,
+		http.StatusInsufficientStorage, http.StatusLoopDetected, http.StatusNotExtended, http.StatusNetworkAuthenticationRequired:
+		return true
+	}
+	return false
 }
 
 // isCertificateRejected reports whether a server closed the connection with a TLS alert. A server

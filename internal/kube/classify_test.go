@@ -58,6 +58,8 @@ func TestClassifyResponses(t *testing.T) {
 		"bad request":        {code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, want: neither, is: apierrors.IsBadRequest},
 		"too many":           {code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, want: busy, is: apierrors.IsTooManyRequests},
 		"webhook fails":      {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: busy, is: apierrors.IsInternalError},
+		"not implemented":    {code: http.StatusNotImplemented, want: neither},
+		"no storage left":    {code: http.StatusInsufficientStorage, want: neither},
 		"gateway: no server": {code: http.StatusBadGateway, want: unreachable},
 		"starting or ending": {code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, want: unreachable, is: apierrors.IsServiceUnavailable},
 		"gateway: too late":  {code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, want: unreachable, is: apierrors.IsTimeout},
@@ -78,6 +80,20 @@ func TestClassifyResponses(t *testing.T) {
 				t.Errorf("classifying twice gives %v, want %v", again, got)
 			}
 		})
+	}
+}
+
+// An internal error is no temporary one if the cluster has nothing left to allocate.
+func TestClassifyWhatIsUsedUp(t *testing.T) {
+	t.Parallel()
+	full := apierrors.NewInternalError(errors.New("failed to allocate a serviceIP: range is full"))
+	for _, test := range []struct {
+		err  error
+		want string
+	}{{full, busy}, {&status.ExhaustedError{Err: full}, neither}, {errors.Join(full, &status.ExhaustedError{Err: full}), neither}} {
+		if got := class(kube.Classify("c1", test.err)); got != test.want {
+			t.Errorf("%v is %s, want %s", test.err, got, test.want)
+		}
 	}
 }
 

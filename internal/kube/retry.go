@@ -39,7 +39,7 @@ func isOverloaded(response *http.Response) bool {
 	if response.Header.Get("Retry-After") != "" {
 		return false
 	}
-	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
+	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError && !isLasting(response.StatusCode)
 }
 
 // isConnectionLost reports whether the connection broke. It leaves out errors after which client-go

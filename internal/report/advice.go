@@ -22,6 +22,7 @@ func advice(err error, of []deploy.Key) string {
 		closed      *deploy.ClosedWindowError
 		other       *deploy.OtherClusterError
 		unlisted    *release.UnlistedError
+		exhausted   *status.ExhaustedError
 	)
 	switch {
 	case errors.As(err, &unreachable):
@@ -29,6 +30,8 @@ func advice(err error, of []deploy.Key) string {
 			"If the cluster no longer exists, remove its entry from the provider and set on_missing = \"forget\"."
 	case errors.As(err, &denied):
 		return "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."
+	case errors.As(err, &exhausted):
+		return "Delete Services that are no longer needed, or extend the ranges of the cluster for their addresses or ports. Then apply again."
 	case errors.As(err, &other):
 		return waysOut(other)
 	case errors.As(err, &unlisted):

@@ -66,6 +66,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		"one without a UID": {
 			err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster, or permit its user to read the namespace kube-system.",
 		},
+		"no address":     {err: &status.ExhaustedError{Err: errors.New("range is full")}, want: "Delete Services that are no longer needed, or extend the ranges of the cluster for their addresses or ports. Then apply again."},
 		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."},
 		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."},
 		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct the cause and apply again. The next apply continues where this one stopped."},

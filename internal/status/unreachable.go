@@ -30,6 +30,17 @@ func (e *DeniedError) Error() string {
 // Unwrap returns the cause.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
+// ExhaustedError reports that a cluster has no address or port left for a Service. The same request
+// fails until somebody makes room.
+type ExhaustedError struct{ Err error }
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("the cluster has no address or port left for a Service: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ExhaustedError) Unwrap() error { return e.Err }
+
 // BusyError reports that a cluster responded and could not process a request at that time.
 // Causes are too many requests, a conflict with another change, an internal error, or an
 // incomplete response. The same request can succeed a moment later.
