@@ -208,6 +208,9 @@ type Notice struct {
 	LeftTo string
 	// Remains is why the release can still be on the cluster, "" if it is not.
 	Remains string
+	// Accepted are fields that the cluster changed when they were written, each with its object.
+	// They are no drift as long as they stay as they are.
+	Accepted []string
 	// Waits is what a deployment that was left to Fleet waits for, "" if it is carried out.
 	Waits string
 }

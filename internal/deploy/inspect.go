@@ -99,6 +99,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		record, _ := r.results.record(key)
 		if written[key].stores {
 			record.Stored = finding.Differences()
+			r.results.addAccepted(key, accepted(finding, r.request.Prior[key].Stored, record.HidesNames))
 			finding.Ready += len(finding.Modified)
 			finding.Modified = nil
 		}
@@ -110,6 +111,25 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		observation.Objects, observation.RecordChanged = &finding, finding.RecordChanged
 		r.results.addSucceeded(key, record.after(observation))
 	}
+}
+
+// accepted returns the fields that the cluster changed when a release was written, without those that
+// state had before.
+func accepted(finding release.Finding, before map[string]string, hidesNames bool) []string {
+	var fields []string
+	for _, modified := range finding.Modified {
+		for _, difference := range modified.Differences {
+			field := release.DifferenceKey(modified.Object, difference.Path)
+			if _, known := before[field]; known {
+				continue
+			}
+			if hidesNames {
+				field = release.DifferenceKey("an object", difference.Path)
+			}
+			fields = append(fields, field)
+		}
+	}
+	return slices.Compact(fields)
 }
 
 // unreadyCount returns how many objects are not ready according to an error.

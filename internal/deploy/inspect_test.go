@@ -198,6 +198,10 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	if diff := cmp.Diff([]string{"inspect ns/other ns/web"}, clusters["c1"].did()[2:]); diff != "" {
 		t.Errorf("after the writes (-want +got):\n%s", diff)
 	}
+	accepted := []deploy.Notice{{Cluster: "c1", Bundle: "web", Accepted: []string{"ConfigMap ns/web: data.key"}}}
+	if diff := cmp.Diff(accepted, outcome.Notices); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
 
 	observed := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
 	expectNoFailures(t, observed.Failures)
@@ -206,6 +210,11 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Stored, asked[1].Stored); diff != "" {
 		t.Errorf("the refresh looks with (-want +got):\n%s", diff)
+	}
+
+	request.Prior, request.Write = outcome.Records, []target.Deployment{deployment("c1", "web", "v1-b")}
+	if again := clusters.engine().Apply(t.Context(), request); len(again.Notices)+len(again.Failures) > 0 {
+		t.Errorf("the next write notes %v and fails with %v", again.Notices, again.Failures)
 	}
 }
 

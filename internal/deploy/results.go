@@ -79,6 +79,13 @@ func (r *results) addLeftBehind(key Key, removed release.Removed) {
 	}
 }
 
+// addAccepted notes fields that a cluster changed when they were written.
+func (r *results) addAccepted(key Key, fields []string) {
+	if len(fields) > 0 {
+		r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, Accepted: fields})
+	}
+}
+
 // addLeftTo notes that another target or another owner has a release now, if the release exists.
 func (r *results) addLeftTo(key Key, observed *release.Observed) {
 	if !release.Exists(observed) {

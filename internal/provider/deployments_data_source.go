@@ -70,7 +70,7 @@ func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 	})
 	resp.Schema = datasourceschema.Schema{
 		MarkdownDescription: "The current state of deployments of some bundles on their clusters, in full: which objects are missing, modified, or not ready, and why. " +
-			"It only reads clusters. A field that a cluster changes at each write of an object counts as modified here. The target remembers such fields, a data source cannot.",
+			"It only reads clusters. A field that a cluster changes at each write of an object counts as modified here. The target accepts such fields, and its apply warns of them. So `modified` lists what is accepted as well.",
 		Attributes: framework.DataSource(attributes),
 	}
 }

@@ -52,6 +52,9 @@ func interrupted(name string, apply *deploy.Interruption) []Message {
 		"and recovers each release whose operation was stopped.")
 }
 
+// acceptedShown is the maximum number of fields in the message of Accepted.
+const acceptedShown = 20
+
 // leftovers contains the lines of a report, by the reason why an apply left something behind.
 type leftovers struct {
 	kept, inNamespace, notOwned, untrusted, leftToOthers, remains, waits []string
@@ -108,8 +111,39 @@ func Notices(name string, notices []deploy.Notice) []Message {
 			"collects what has no deployment, up to an hour after its start:")
 	add(found.waits, "deployments wait for agents",
 		"Their Bundles are written, and nothing is deployed yet. Fleet's agents of these clusters carry it out when they are back. Until then, a refresh shows WaitApplied:")
+	messages = append(messages, Accepted(name, notices)...)
 	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
+}
+
+// Accepted reports fields that clusters changed when they were written, each once for all
+// deployments.
+func Accepted(name string, notices []deploy.Notice) []Message {
+	var (
+		fields []string
+		of     = map[string][]deploy.Key{}
+	)
+	for _, notice := range notices {
+		for _, field := range notice.Accepted {
+			if of[field] == nil {
+				fields = append(fields, field)
+			}
+			of[field] = append(of[field], deploy.Key{Cluster: notice.Cluster, Bundle: notice.Bundle})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, field := range fields[:min(len(fields), acceptedShown)] {
+		lines = append(lines, field+" ("+deploy.SummaryOf(of[field])+")")
+	}
+	if more := len(fields) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return warning("Target "+name+": clusters changed fields when they were written",
+		"A webhook or the API server gave these fields another value, or removed them. The state accepts what is there now, and no plan shows it as drift. "+
+			"Another later value is drift. If the change is not intended, correct the bundle or the webhook:\n\n"+listOf(lines))
 }
 
 // Inconsistent reports the differences between the plan and the result of an apply that

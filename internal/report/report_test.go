@@ -350,6 +350,19 @@ func TestMessages(t *testing.T) {
 					"To take them over, set take_ownership_of with patterns of these deployments, such as \"a/web\", on the target. Or choose other names.",
 			}},
 		},
+		"nothing accepted": {got: report.Accepted("all", []deploy.Notice{{Cluster: "a", Bundle: "web", Waits: "x"}})},
+		"accepted fields": {
+			got: report.Accepted("all", []deploy.Notice{
+				{Cluster: "a", Bundle: "web", Accepted: []string{"Deployment ns/web: spec.replicas", "ConfigMap ns/web: data.key"}},
+				{Cluster: "b", Bundle: "web", Accepted: []string{"Deployment ns/web: spec.replicas"}},
+			}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: clusters changed fields when they were written",
+				Detail: "A webhook or the API server gave these fields another value, or removed them. The state accepts what is there now, and no plan shows it as drift. " +
+					"Another later value is drift. If the change is not intended, correct the bundle or the webhook:\n\n" +
+					"  - Deployment ns/web: spec.replicas (a/web, b/web)\n  - ConfigMap ns/web: data.key (a/web)",
+			}},
+		},
 		"no pattern without effect": {got: report.UnmatchedConsent("all", nil)},
 		"patterns without effect": {
 			got: report.UnmatchedConsent("all", []string{"eu/wbe"}),
