@@ -76,7 +76,7 @@ func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, 
 	kind := wanted.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		if err := c.confirmUnknownKind(kind); err != nil {
+		if err := confirmUnknownKind(c, kind); err != nil {
 			return nil, err
 		}
 		mapping, err = &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
@@ -96,7 +96,7 @@ func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, 
 
 // confirmUnknownKind fails unless the API server reports that it has no such kind. A kind that
 // discovery lacks may exist, because discovery leaves out what it could not read.
-func (c *Client) confirmUnknownKind(kind schema.GroupVersionKind) error {
+func confirmUnknownKind(c *Client, kind schema.GroupVersionKind) error {
 	list, err := c.typed.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -125,7 +125,7 @@ func (c *Client) Unserved(kinds []release.Kind) ([]release.Kind, error) {
 		if !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
 		}
-		if err := c.confirmUnknownKind(kind); err != nil {
+		if err := confirmUnknownKind(c, kind); err != nil {
 			return nil, err
 		}
 		unserved = append(unserved, of)
