@@ -36,7 +36,7 @@ type rule struct {
 // architecture returns the table that DESIGN.md shows. An import that it does not list is not
 // allowed.
 func architecture() map[string]rule {
-	core := []string{"wellknown", "fetch", "retry", "paging", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
+	core := []string{"wellknown", "fetch", "retry", "paging", "immutable", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Tests mock nothing that can be run, so tests above the core use real servers.
@@ -91,6 +91,7 @@ func architecture() map[string]rule {
 		"image":     {pure: true},
 		"retry":     {pure: true},
 		"paging":    {pure: true},
+		"immutable": {tests: realThings, testsUse: foreign, pure: true},
 		"wellknown": {pure: true},
 
 		"fetch": {code: []string{"status"}, pure: true},
