@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -8,35 +9,39 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// An upgrade writes what differs and keeps what others have added. With force it replaces the
-// object, so that nothing from others is left.
+// Without force an upgrade fails if it changes an immutable field. With force it replaces the object.
 func TestAccForceReplaces(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		options fleetyaml.Options
-		want    []string
+		refused bool
 	}{
-		"neither":            {want: []string{"added", "own"}},
-		"helm.force":         {options: fleetyaml.Options{Helm: &fleetyaml.Helm{Force: true}}, want: []string{"own"}},
-		"correctDrift.force": {options: fleetyaml.Options{CorrectDrift: &fleetyaml.CorrectDrift{Force: true}}, want: []string{"own"}},
+		"neither":            {refused: true},
+		"helm.force":         {options: fleetyaml.Options{Helm: &fleetyaml.Helm{Force: true}}},
+		"correctDrift.force": {options: fleetyaml.Options{CorrectDrift: &fleetyaml.CorrectDrift{Force: true}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOnCluster(t, "force-"+strings.ToLower(strings.ReplaceAll(name, ".", "-")))
-			o.write(t, o.deployment("web", "v1-a", configMapFile("web")+"data: {own: a}\n", test.options))
-			if _, err := o.client.CoreV1().ConfigMaps(o.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"data": {"added": "by hand"}}`), metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			o.write(t, o.deployment("web", "v1-b", configMapFile("web")+"data: {own: b}\n", test.options))
-			if diff := cmp.Diff(test.want, o.keysOf(t, "web")); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
+			o.write(t, o.deployment("web", "v1-a", configMapFile("web")+"immutable: true\ndata: {own: a}\n", test.options))
+			before := o.configMaps(t)["web"]
+			asked := o.request()
+			asked.Write = []target.Deployment{o.deployment("web", "v1-b", configMapFile("web")+"immutable: true\ndata: {own: b}\n", test.options)}
+			outcome := o.engine.Apply(t.Context(), asked)
+			isRefused := slices.ContainsFunc(outcome.Failures, func(failure deploy.Failure) bool {
+				_, is := errors.AsType[*immutable.Error](failure.Err)
+				return is
+			})
+			if isReplaced := o.configMaps(t)["web"] != before; isRefused != test.refused || isReplaced == test.refused {
+				t.Errorf("refused: %t, replaced: %t, failures: %v", isRefused, isReplaced, outcome.Failures)
 			}
 		})
 	}

@@ -154,12 +154,13 @@ func optionSupport() []Support {
 
 func helmSupport() []Support {
 	return []Support{
-		same(below("helm", "repo version release_name values_files template_values atomic force wait_for_jobs disable_pre_process disable_dns disable_dependency_update")...),
+		same(below("helm", "repo version release_name values_files template_values atomic wait_for_jobs disable_pre_process disable_dns disable_dependency_update")...),
 		refused("packed charts in the bundle", "Fleet's agents need a folder. Unpack the chart.", "helm.chart"),
 		refused("texts that begin with `"+labelReference+"`", "Fleet would replace the text by a label of the cluster.", "helm.values"),
 		differs("Agents read the ConfigMaps and Secrets of their cluster. A plan does not show that one of them has changed.", "helm.values_from"),
 		differs("How long an apply waits for the deployment. It is not written into the Bundle: with it, an agent repeats a failed operation without end.", "helm.timeout_seconds"),
 		refused(differingValues, "Fleet has one value for all clusters of a bundle. Use two bundles.", "helm.max_history", "helm.skip_schema_validation"),
+		differs("Agents replace all objects and delete none. They fail at an object that cannot be updated, and the plan does not list it.", "helm.force"),
 		differs("The agent takes over objects that exist. The plan does not list them.", "helm.take_ownership"),
 		refused("`create_replace` and `skip`, if the bundle has definitions below `crds/`", "Fleet's agents leave the definitions below crds/ of a chart to Helm, which creates missing ones on an install.", "helm.crds"),
 	}

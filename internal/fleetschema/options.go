@@ -125,11 +125,12 @@ func helmAttributes() map[string]schema.Attribute {
 			"config_map_key_ref": framework.OptionalObject("A ConfigMap.", reference),
 			"secret_key_ref":     framework.OptionalObject("A Secret.", reference),
 		}),
-		"template_values":           framework.OptionalStringMap("Top-level values, each from a template."),
-		"timeout_seconds":           framework.OptionalNumber("How long to wait for the release's objects to be ready."),
-		"max_history":               framework.OptionalNumber("Revisions to keep, instead of the target's `max_history`."),
-		"atomic":                    framework.OptionalBool("Roll back when an install or upgrade fails. Waits until the objects are ready, also where the target has `wait = false`."),
-		"force":                     framework.OptionalBool("Replace objects that cannot be changed."),
+		"template_values": framework.OptionalStringMap("Top-level values, each from a template."),
+		"timeout_seconds": framework.OptionalNumber("How long to wait for the release's objects to be ready."),
+		"max_history":     framework.OptionalNumber("Revisions to keep, instead of the target's `max_history`."),
+		"atomic":          framework.OptionalBool("Roll back when an install or upgrade fails. Waits until the objects are ready, also where the target has `wait = false`."),
+		"force": framework.OptionalBool("Delete an object and create it again if the apply changes a field of it that no update can change, such as `spec.template` of a Job. Other objects are updated as without it. " +
+			"The plan lists the objects. The pods of a StatefulSet stay, unless its selector changes. Volumes, their claims and custom resource definitions are never deleted."),
 		"take_ownership":            framework.OptionalBool("Adopt objects that already exist."),
 		"wait_for_jobs":             framework.OptionalBool("Wait until jobs are complete."),
 		"disable_pre_process":       framework.OptionalBool("Do not run `${ }` templates in values."),
@@ -170,7 +171,7 @@ func comparePatchAttributes() map[string]schema.Attribute {
 func CorrectDrift() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"enabled":           framework.OptionalBool("Whether an apply corrects drift. Default `true`; `false` only reports it."),
-		"force":             framework.OptionalBool("Replace objects instead of changing them."),
+		"force":             framework.OptionalBool("Delete objects that cannot be updated, and create them again, as `helm.force`."),
 		"keep_fail_history": framework.OptionalBool("No effect: failed revisions are always kept, within the limit of the history."),
 	}
 }

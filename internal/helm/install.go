@@ -31,7 +31,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.Wait = w.Wait
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
-	install.Force = options.Force || replacesDrift(d)
+	install.Force = d.ReplacesObjects()
 	takes := w.TakeOwnership || options.TakeOwnership
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description

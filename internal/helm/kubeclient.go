@@ -45,6 +45,12 @@ type kubeClient struct {
 	// are not deleted, except those that this operation has created.
 	uids  map[objectID]types.UID
 	hooks hookObjects
+	// former are the objects that an upgrade starts from.
+	former kube.ResourceList
+	// retries is true if the revision before has failed, so that its objects may not be written.
+	retries bool
+	// timeout limits the wait for an object that is deleted to be created again.
+	timeout time.Duration
 	// exchanged are objects that were replaced by others of the same names.
 	exchanged kube.ResourceList
 	// undeleted are the errors about objects that could not be deleted.
@@ -124,20 +130,21 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 
 // UpdateThreeWayMerge changes objects to their targets, those of a batch in parallel. Then it
 // removes the objects that have no target any more. It reads the live objects with a few
-// lists. Helm decides how an object is changed, and leaves an object without a change alone.
+// lists. Helm decides how an object is changed, and leaves an object without a change alone. With
+// force, an object is deleted and created again if its immutable fields change.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	if err := refuseBuiltRecords(target); err != nil {
 		return &kube.Result{}, err
 	}
 	k.ahead.invalidate()
-	var live map[*resource.Info]*unstructured.Unstructured
-	if !force { // A replacement needs the current version of the object.
-		found, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
-		k.ahead.add(found, absent)
-		live = found
+	live, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
+	changes := findImmutableChanges(original, target, live, force && k.retries)
+	if err := replacerOf(k).refuse(changes, live, force); err != nil {
+		return &kube.Result{}, err
 	}
+	k.ahead.add(live, absent)
 	defer k.ahead.invalidate()
-	result, err := k.updateAll(original, target, live, force)
+	result, err := k.updateAll(original, target, live, changes)
 	k.written = target
 	k.note(result.Created)
 	if err == nil {
@@ -148,7 +155,7 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 
 // updateAll updates as many objects as possible, as Helm does. It stops at an object that
 // cannot be read or created.
-func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, force bool) (*kube.Result, error) {
+func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, changes immutableChanges) (*kube.Result, error) {
 	var (
 		mu     sync.Mutex
 		result = &kube.Result{}
@@ -157,7 +164,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*res
 	for _, same := range batches(target) {
 		stops := false
 		errs := each(same, func(object *resource.Info) error {
-			done, err := k.Client.UpdateThreeWayMerge(formerOf(object, original, live[object]), kube.ResourceList{object}, force)
+			done, err := updateOne(k, object, original, live[object], changes[object])
 			k.ahead.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()

@@ -225,6 +225,9 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 	for _, object := range built {
 		object.ResourceVersion = "" // It is that of the text. See isCreated.
 	}
+	if err == nil && !isTarget {
+		k.former = built
+	}
 	if isHook := k.hooks.texts[string(text)]; err == nil && isTarget && isHook {
 		for _, object := range built {
 			k.hooks.built[object] = true

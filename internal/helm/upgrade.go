@@ -27,7 +27,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	upgrade.WaitForJobs = options.WaitForJobs
 	upgrade.Timeout = w.Timeout
 	upgrade.Atomic = options.Atomic
-	upgrade.Force = options.Force || replacesDrift(d)
+	upgrade.Force = d.ReplacesObjects()
 	takes := w.TakeOwnership || options.TakeOwnership
 	upgrade.TakeOwnership = takes || w.MovesObjects()
 	upgrade.Description = w.Description
@@ -39,8 +39,11 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	}
 	upgrade.Labels = labelsOf(op.markOfRendering(w.Mark))
 	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
-	if !takes && w.MovesObjects() {
-		op.records.before = func() error { return op.client.refuseExisting(w, false) }
+	op.records.before = func() error {
+		if err := refuseImmutable(op.client, upgrade.Force); err != nil || takes || !w.MovesObjects() {
+			return err
+		}
+		return op.client.refuseExisting(w, false)
 	}
 	var unsafe error
 	if upgrade.Atomic {

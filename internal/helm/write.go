@@ -69,7 +69,8 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		op.client.rest = w.Token.Yield
 		op.client.resume = func() error { return w.Token.Resume(ctx) }
 	}
-	op.client.spare = w.KeepObjects
+	op.client.spare, op.client.timeout = w.KeepObjects, w.Timeout
+	op.client.retries = observed != nil && observed.Status != release.StatusDeployed
 	// An operation that is rolled back on failure always waits, as in Helm
 	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
 	// cause no rollback.
@@ -227,9 +228,4 @@ func (o *operation) markOfRendering(mark release.Mark) release.Mark {
 		mark.UninstallPolicy.OwnValues = false
 	}
 	return mark
-}
-
-// replacesDrift reports whether objects are replaced if they cannot be changed back.
-func replacesDrift(d target.Deployment) bool {
-	return d.Options.CorrectDrift != nil && d.Options.CorrectDrift.Force
 }

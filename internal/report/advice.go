@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -23,6 +24,7 @@ func advice(err error, of []deploy.Key) string {
 		other       *deploy.OtherClusterError
 		unlisted    *release.UnlistedError
 		exhausted   *status.ExhaustedError
+		fixed       *immutable.Error
 	)
 	switch {
 	case errors.As(err, &unreachable):
@@ -49,6 +51,8 @@ func advice(err error, of []deploy.Key) string {
 		return "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."
 	case errors.As(err, &closed):
 		return "Plan again: the plan then shows what is held, and what can be changed now. Or set windows_override on the provider."
+	case errors.As(err, &fixed):
+		return immutable.WaysOut(fixed.Changes)
 	case errors.As(err, &held):
 		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}

@@ -86,5 +86,10 @@ func (d Deployment) HelmOptions() fleetyaml.Helm {
 	return *d.Options.Helm
 }
 
+// ReplacesObjects reports whether an object is deleted and created again if an update cannot change it.
+func (d Deployment) ReplacesObjects() bool {
+	return d.HelmOptions().Force || d.Options.CorrectDrift != nil && d.Options.CorrectDrift.Force
+}
+
 // Key joins the names of a cluster and a bundle. Neither contains a "/".
 func Key(cluster, bundle string) string { return cluster + "/" + bundle }
