@@ -49,6 +49,8 @@ type DiffReport struct {
 	// TakenOver are the deployments that take something over from another owner. The objects are
 	// those that exist, nil if they were not compared. The value is true for one that changes.
 	TakenOver map[Key]map[string]bool
+	// Immutable are objects with immutable fields that change.
+	Immutable []ImmutableChange
 }
 
 // diffPreview collects a DiffReport.
@@ -115,7 +117,7 @@ func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffR
 	if of.Diff == DiffAuto && len(c.report.Diffs) == 0 && !c.expected {
 		c.report.NotCompared = status.Grouped{} // The refresh has reported these clusters.
 	}
-	return c.report
+	return c.report.sorted()
 }
 
 // RemovalPlan returns the plan of a target that is destroyed.
@@ -288,6 +290,7 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 		c.notCompared(change, change.rendering.Irreproducible)
 		return
 	}
+	c.addImmutable(change, read.Documents)
 	preview.Notes = append(change.notes(), preview.Notes...)
 	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)})
 }

@@ -58,6 +58,7 @@ func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.Pre
 		UnservedKinds(name, found.UnservedKinds),
 		Definitions(name, found.Definitions),
 		Hooks(name, found.Hooks),
+		Immutable(name, found.Diff.Immutable),
 		Diff(name, found.Diff),
 	)
 }
