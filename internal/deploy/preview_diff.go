@@ -260,18 +260,14 @@ func (c *diffPreview) compareUnlessRefused(ctx context.Context, change comparedC
 	_, err := release.Decide(factsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.Consent.To(change.key))
 	switch _, tooMany := errors.AsType[*release.TooManyFailedError](err); {
 	case tooMany:
-		c.tooManyFailed(change.key)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report.TooManyFailed = append(c.report.TooManyFailed, change.key)
 	case err != nil:
 		c.notCompared(change, "the release has another owner")
 	default:
 		c.compareContents(ctx, change, uid, observed, read)
 	}
-}
-
-func (c *diffPreview) tooManyFailed(key Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.TooManyFailed = append(c.report.TooManyFailed, key)
 }
 
 // compareContents compares the objects of a release that its target may write.

@@ -15,16 +15,16 @@ func TestAccPlanFindsMistakes(t *testing.T) {
 	const one, two = "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"
 
 	w.configure(t, s.provider("", on, on), s.bundleOf("one", configMap("shared", "x")), s.bundleOf("two", configMap("own", "x")+"---\n"+configMap("shared", "y")), target("", one, two))
-	w.fail(t, []string{"plan", "-input=false"}, "bundles one and two both contain ConfigMap/"+s.namespace+"/shared (one: m.yaml:2, two: m.yaml:9)", "a/two, b/two")
+	w.fail(t, []string{"plan", "-input=false"}, "Bundles one and two both contain ConfigMap/"+s.namespace+"/shared (one: m.yaml:2, two: m.yaml:9)", "a/two, b/two")
 
 	mistyped := strings.Replace(configMap("typo", "x"), "kind: ConfigMap", "kind: ConfigMapp", 1)
 	foreign := "---\napiVersion: none.example.com/v1\nkind: Widget\nmetadata: {name: w}\n"
 	w.configure(t, s.provider("", on, on), s.bundleOf("one", mistyped+foreign), target("", one))
 	w.fail(t, []string{"plan", "-input=false"},
 		"m.yaml:2: ConfigMapp/"+s.namespace+"/typo: the cluster serves no kind ConfigMapp in API version v1", "a/one, b/one",
-		"clusters do not serve some kinds", "m.yaml:8: Widget.none.example.com/"+s.namespace+"/w")
+		"clusters do not serve some kinds", "m.yaml:9: Widget.none.example.com/"+s.namespace+"/w")
 
-	misspelt := strings.Replace(configMap("typo", "x"), "data:\n", "replcias: 3\ndata:\n", 1)
+	misspelt := strings.Replace(configMap("typo", "x"), "\ndata:\n", "\nreplcias: 3\ndata:\n", 1)
 	w.configure(t, s.provider("", on, on), s.bundleOf("one", misspelt), target("", one))
 	expectSays(t, w.run(t, "plan", "-input=false"), "objects have unknown fields", "m.yaml:5: ConfigMap typo: replcias (a/one, b/one)")
 }
