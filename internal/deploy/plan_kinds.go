@@ -61,11 +61,11 @@ func kindsOf(rendering release.Rendering) []wantedKind {
 
 // UnservedKinds returns deployments to be written that have objects of a kind which their cluster does
 // not serve and which no bundle of the target defines there. It reads only clusters that get new
-// objects, because Ownership reads the kinds of these clusters anyway.
+// objects and responded to Ownership, which reads their kinds anyway.
 func (p *Preview) UnservedKinds(ctx context.Context, plan *Plan) []Failure {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
-		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) {
+		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) && p.Snapshots.Has(d.Cluster) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}

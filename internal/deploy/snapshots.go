@@ -43,6 +43,14 @@ func (c *SnapshotCache) Get(ctx context.Context, cluster string, ask func(ctx co
 	}
 }
 
+// Has reports whether the snapshot of a cluster is cached.
+func (c *SnapshotCache) Has(cluster string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.known[cluster]
+	return known
+}
+
 // join starts a request, unless one is running or the snapshot is cached.
 func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, *sharedSnapshot) {
 	c.mu.Lock()
