@@ -417,7 +417,11 @@ func TestAttackForgedBase(t *testing.T) {
 				forge()
 				plan, _ = r.w.attempt(t, "plan", "-input=false")
 			}
-			r.w.refuse(t, args, "theirs")
+			output, ok := r.w.attempt(t, args...)
+			if ok {
+				t.Errorf("an object of another release is taken over:\n%s", output)
+			}
+			expectMention(t, plan+output, "theirs")
 			if got := r.value(t, 0, "theirs"); got != "theirs" {
 				t.Errorf("the object of another release has %q after a plan that said:\n%s", got, plan)
 			}

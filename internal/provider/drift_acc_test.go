@@ -178,7 +178,7 @@ func TestAccDriftIsCorrected(t *testing.T) {
 	if strings.Contains(output, "guessed-word") || strings.Contains(output, "hidden-word") {
 		t.Errorf("a secret value can be read:\n%s", output)
 	}
-	if got := strings.Count(output, "Warning: Target"); got != 1 {
+	if got := strings.Count(output, "Warning: Target all: live objects differ"); got != 1 {
 		t.Errorf("%d warnings for one cause on two clusters:\n%s", got, output)
 	}
 

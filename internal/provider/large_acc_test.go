@@ -166,7 +166,7 @@ func TestAccPlanOfTenRemovals(t *testing.T) {
 	w.apply(t)
 	w.configure(t, append(config, s.provider("", on, `on = "no"`))...)
 	plan := normalPlan(w.run(t, "plan", "-input=false"), s.namespace)
-	if lines := strings.Count(plan, "\n"); lines > 75 {
-		t.Errorf("the plan has %d lines, want 75 at most:\n%s", lines, plan)
+	if lines := strings.Count(plan, "\n"); lines > 80 {
+		t.Errorf("the plan has %d lines, want 80 at most:\n%s", lines, plan)
 	}
 }

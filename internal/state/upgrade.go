@@ -50,7 +50,7 @@ func Upgrade0(attributes []byte) ([]byte, error) {
 	if err := json.Unmarshal(attributes, &earlier); err != nil {
 		return nil, fmt.Errorf("reading a state of version 0: %w", err)
 	}
-	for _, gone := range []string{"ready", "failed", "ready_clusters", "resource_counts", "cluster_resource_counts"} {
+	for _, gone := range []string{"ready", "failed", "ready_clusters", "resource_counts", "cluster_resource_counts", "stages", "summary"} {
 		delete(all, gone)
 	}
 	shown := earlier.shown()
