@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,7 @@ func selection(given map[string]attr.Value) types.Object {
 	for name, value := range values {
 		kinds[name] = value.Type(context.Background())
 	}
-	for name, value := range given {
-		values[name] = value
-	}
+	maps.Copy(values, given)
 	return types.ObjectValueMust(kinds, values)
 }
 

@@ -13,7 +13,7 @@ func TestAccUnservedKinds(t *testing.T) {
 	t.Parallel()
 	missing := []release.Kind{{APIVersion: "v1", Kind: "ConfigMapp"}, {APIVersion: "apps/v1beta1", Kind: "Deployment"}, {APIVersion: "none.example.com/v1", Kind: "Widget"}}
 	served := []release.Kind{{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "apps/v1", Kind: "Deployment"}, {APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}}
-	got, err := newLab(t, "unserved").Client.Unserved(append(served, missing...))
+	got, err := newLab(t, "unserved").Unserved(append(served, missing...))
 	if err != nil {
 		t.Fatal(err)
 	}

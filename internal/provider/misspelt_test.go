@@ -51,6 +51,8 @@ var misspelt = []struct{ object, outcome, because string }{
 
 // Terraform drops attributes that it does not know. So an object with one misspelt attribute is an
 // empty object for the provider. Each nested attribute of each schema has a row in the table.
+//
+//nolint:tparallel // They share one provider, which some of them configure.
 func TestMisspeltAttributes(t *testing.T) {
 	t.Parallel()
 	c := newTerraform(t)
