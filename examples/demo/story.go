@@ -143,7 +143,7 @@ func (s *story) moveClusterOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.planAndApply(ctx, "label.tfplan", 30, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
+	err = s.planAndApply(ctx, "label.tfplan", 35, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
 	if err != nil {
 		return err
 	}

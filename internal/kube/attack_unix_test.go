@@ -116,12 +116,12 @@ func expectNoGroup(t *testing.T, pids string) {
 func TestExecIsSharedAndNotCounted(t *testing.T) {
 	t.Parallel()
 	runs := filepath.Join(t.TempDir(), "runs")
-	script := write(t, "plugin", "#!/bin/sh\necho x >>\"$RUNS\"\nsleep 2\n"+
+	script := write(t, "plugin", "#!/bin/sh\necho x >>\"$RUNS\"\nsleep 4\n"+
 		`echo '{"apiVersion": "`+plugin+`", "kind": "ExecCredential", "status": {"token": "x"}}'`+"\n", 0o700)
 	var waiting sync.WaitGroup
 	for range 5 {
 		connection := to(serve(t, respondWithUID))
-		connection.RequestTimeout = time.Second
+		connection.RequestTimeout = 3 * time.Second
 		connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
 		client := connect(t, connection)
 		for range 3 {
