@@ -121,7 +121,7 @@ func (s *story) pushCommit(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("    commit %s\n", commit)
-	err = s.planAndApply(ctx, "commit.tfplan", 45, []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
+	err = s.planAndApply(ctx, "commit.tfplan", 50, []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
 	if err != nil {
 		return err
 	}
