@@ -79,7 +79,7 @@ func expectRecorded(t *testing.T, path, got string) {
 // normalPlan removes from a plan what differs from run to run and between Terraform and OpenTofu.
 // Generated names have the same length, so that lines break alike.
 func normalPlan(output, namespace string) string {
-	text := strings.NewReplacer("OpenTofu", "Terraform", namespace, "test-000000").Replace(output)
+	text := strings.NewReplacer("OpenTofu", "Terraform", "so it must be replaced", "so must be replaced", namespace, "test-000000").Replace(output)
 	text = regexp.MustCompile(`(?s)\nWarning: Provider development overrides.*?releases\.\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?m)^.*: (Refreshing state|Reading|Read complete|Still reading).*\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?s)^.*?(\nTerraform will perform the following actions:)`).ReplaceAllString(text, "$1")
