@@ -132,7 +132,7 @@ func TestAccImmutableFields(t *testing.T) {
 			if diff := cmp.Diff(want, refused); diff != "" {
 				t.Errorf("error %v (-want +got):\n%s", err, diff)
 			}
-			if value := r.beside(); value != "one" || r.object().GetResourceVersion() != before.GetResourceVersion() {
+			if value := r.beside(); value != "one" || r.object().GetUID() != before.GetUID() || r.object().GetGeneration() != before.GetGeneration() {
 				t.Errorf("a refused upgrade has written objects: %q", value)
 			}
 			if diff := cmp.Diff([]string{firstRecord}, r.secrets()); diff != "" {
