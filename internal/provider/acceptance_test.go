@@ -326,8 +326,13 @@ func newFixture(t *testing.T, env *testenv.Env) *fixture {
 // There, removing a namespace takes about as long as a plan, because all kinds of objects are
 // listed. So cleanUp then only removes what slows other tests down: the releases, which every
 // refresh lists, and Pods.
+//
+// Nothing is removed from the namespace default, where tests of other packages work at the same time.
 func (s *fixture) cleanUp(t *testing.T, i int, namespace string) {
 	t.Helper()
+	if namespace == metav1.NamespaceDefault {
+		return
+	}
 	ctx, cancel := cleanupContext(t)
 	defer cancel()
 	client := s.client(t, i)
