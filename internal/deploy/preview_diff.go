@@ -392,15 +392,16 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 }
 
-// formerText describes the earlier revisions that a deployment is compared with.
+// formerText names the failed revisions whose fields and objects can be left, and that a deployment is
+// compared with too.
 func formerText(revisions int) string {
 	switch revisions {
 	case 0:
 		return ""
 	case 1:
-		return ", and with the one before it that can have left fields or objects"
+		return ", and with the revision before it"
 	}
-	return fmt.Sprintf(", and with %d before it that can have left fields or objects", revisions)
+	return fmt.Sprintf(", and with the %d revisions before it", revisions)
 }
 
 // notes returns notes on how reliable a rendering is.

@@ -20,7 +20,7 @@ type baseTooLargeError struct{ release, namespace string }
 
 func (e *baseTooLargeError) Error() string {
 	return fmt.Sprintf("the manifests of the revisions of release %s in namespace %s that have failed take more than %d MiB together; "+
-		"run helm rollback %[1]s --namespace %[2]s, and apply with take_ownership = true", e.release, e.namespace, maxBase>>20)
+		"run helm rollback %[1]s --namespace %[2]s, and apply with the deployment in take_ownership_of", e.release, e.namespace, maxBase>>20)
 }
 
 // mergeBase reads what the objects of a release on the cluster can come from.

@@ -14,11 +14,12 @@ import (
 // Deployed reads what upgrades of releases are merged from, in their order. Its error means that no
 // record was read.
 func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
-	observed := make([]release.Observed, len(releases))
+	verified := make([]release.Inspection, len(releases))
 	for i, of := range releases {
-		observed[i] = of.Observed
+		verified[i].Observed = of.Observed
+		verified[i].Proof, _ = of.By.ProofOf(of.Observed)
 	}
-	read, err := c.contents.read(ctx, unverified(observed))
+	read, err := c.contents.read(ctx, verified)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +33,9 @@ func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]re
 func (c *Client) deployed(ctx context.Context, of release.Claimed, newest recordContent) release.Deployed {
 	if newest.err != nil {
 		return release.Deployed{Err: newest.err}
+	}
+	if newest.changed {
+		return release.Deployed{Err: release.ErrRecordChanged}
 	}
 	former, contents, err := c.former(ctx, of)
 	if err != nil {

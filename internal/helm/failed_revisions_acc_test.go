@@ -1,6 +1,7 @@
 package helm_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,6 +156,11 @@ func TestAccDeployedAfterFailedRevisions(t *testing.T) {
 	}
 	if len(found[0].Revisions) != 3 {
 		t.Errorf("%d revisions, want 3", len(found[0].Revisions))
+	}
+
+	o.tamperWith("sh.helm.release.v1.web.v3", func(record *helmrelease.Release) { record.Manifest = "" })
+	if found, err = o.newClient().Deployed(t.Context(), []release.Claimed{{Observed: *o.observed(), By: by}}); err != nil || !errors.Is(found[0].Err, release.ErrRecordChanged) {
+		t.Errorf("after the content of the newest record changed: %v, %v", err, found[0].Err)
 	}
 }
 

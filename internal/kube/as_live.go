@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -15,27 +14,15 @@ import (
 // Compare reads the live objects that releases are to have, all together, and returns both sides
 // for each release. The same fields count as for drift.
 func (c *Client) Compare(ctx context.Context, releases []release.Comparison) []release.Compared {
-	compared := make([]release.Compared, len(releases))
-	parts := make([][]manifestObject, len(releases))
-	var objects []*resource.Info
+	wanted := make([]wantedRelease, len(releases))
 	for i, of := range releases {
-		wanted, err := wantedObjects(of.Documents)
-		if err == nil {
-			parts[i], err = c.parts(ctx, of.Namespace, wanted)
-		}
-		if compared[i].Err = err; err != nil {
-			continue
-		}
-		for _, p := range parts[i] {
-			if p.info.Mapping.Resource.Resource != "" {
-				objects = append(objects, p.info)
-			}
-		}
+		wanted[i].namespace = of.Namespace
+		wanted[i].objects, wanted[i].err = wantedObjects(of.Documents)
 	}
-	seen := c.reader.read(ctx, objects, whole)
-	for i, of := range releases {
-		if compared[i].Err == nil {
-			compared[i] = compareAll(of, parts[i], seen)
+	compared := make([]release.Compared, len(releases))
+	for i, live := range readReleases(ctx, c, wanted) {
+		if compared[i].Err = live.err; live.err == nil {
+			compared[i] = compareAll(releases[i], live)
 		}
 	}
 	return compared
@@ -58,15 +45,15 @@ func wantedObjects(documents []diff.Document) ([]*unstructured.Unstructured, err
 }
 
 // compareAll returns both sides of the objects of one release.
-func compareAll(of release.Comparison, parts []manifestObject, seen map[*resource.Info]readResult) release.Compared {
+func compareAll(of release.Comparison, live liveRelease) release.Compared {
 	compiled, err := compileRules(of.Rules)
 	if err != nil {
 		return release.Compared{Err: err}
 	}
 	var both release.Compared
-	scaled := scalers(parts)
-	for _, p := range parts {
-		got := seen[p.info]
+	scaled := scalers(live.parts)
+	for _, p := range live.parts {
+		got := live.seen[p.info]
 		if got.err != nil {
 			return release.Compared{Err: got.err}
 		}

@@ -18,26 +18,58 @@ import (
 // wanted contains the objects of the manifests. Objects of a kind that the identity may not read
 // are only counted. Any other failure is an error of each release with such an object.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wanted [][]*unstructured.Unstructured) []release.Finding {
-	findings := make([]release.Finding, len(releases))
-	parts := make([][]manifestObject, len(releases))
-	var objects []*resource.Info
+	inspected := make([]wantedRelease, len(releases))
 	for i, of := range releases {
-		if parts[i], findings[i].Err = c.parts(ctx, of.Observed.Namespace, wanted[i]); findings[i].Err != nil {
+		inspected[i] = wantedRelease{namespace: of.Observed.Namespace, objects: wanted[i]}
+	}
+	findings := make([]release.Finding, len(releases))
+	for i, live := range readReleases(ctx, c, inspected) {
+		if findings[i].Err = live.err; live.err == nil {
+			findings[i] = findingOf(releases[i], live)
+		}
+	}
+	return findings
+}
+
+// wantedRelease contains the objects that a release is to have in its namespace. err is why they are
+// not known.
+type wantedRelease struct {
+	namespace string
+	objects   []*unstructured.Unstructured
+	err       error
+}
+
+// liveRelease contains the objects of a release and what was read of each. err is why nothing was
+// read.
+type liveRelease struct {
+	parts []manifestObject
+	seen  map[*resource.Info]readResult
+	err   error
+}
+
+// readReleases reads the live objects of all releases together.
+func readReleases(ctx context.Context, c *Client, wanted []wantedRelease) []liveRelease {
+	live := make([]liveRelease, len(wanted))
+	var objects []*resource.Info
+	for i, of := range wanted {
+		live[i].err = of.err
+		if of.err == nil {
+			live[i].parts, live[i].err = c.parts(ctx, of.namespace, of.objects)
+		}
+		if live[i].err != nil {
 			continue
 		}
-		for _, p := range parts[i] {
+		for _, p := range live[i].parts {
 			if p.info.Mapping.Resource.Resource != "" {
 				objects = append(objects, p.info)
 			}
 		}
 	}
 	seen := c.reader.read(ctx, objects, whole)
-	for i, of := range releases {
-		if findings[i].Err == nil {
-			findings[i] = findingOf(of, parts[i], seen)
-		}
+	for i := range live {
+		live[i].seen = seen
 	}
-	return findings
+	return live
 }
 
 // manifestObject is one object of a manifest.
@@ -134,14 +166,14 @@ func (c *Client) Unserved(kinds []release.Kind) ([]release.Kind, error) {
 }
 
 // findingOf compares the objects of one release.
-func findingOf(of release.Inspection, parts []manifestObject, seen map[*resource.Info]readResult) release.Finding {
-	found, err := newComparer(of, parts)
+func findingOf(of release.Inspection, live liveRelease) release.Finding {
+	found, err := newComparer(of, live.parts)
 	if err != nil {
 		return release.Finding{Err: err}
 	}
 	var finding release.Finding
-	for _, p := range parts {
-		if err := found.compare(&finding, p, seen[p.info]); err != nil {
+	for _, p := range live.parts {
+		if err := found.compare(&finding, p, live.seen[p.info]); err != nil {
 			return release.Finding{Err: err}
 		}
 	}

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -31,6 +32,10 @@ type Claimed struct {
 	Observed Observed
 	By       Claimant
 }
+
+// ErrRecordChanged reports that the content of a proven record is not the one that was written. No
+// upgrade is merged from it.
+var ErrRecordChanged = errors.New("somebody changed the content of its release record, and the apply writes it again")
 
 // Deployed is what an upgrade of a release is merged from.
 type Deployed struct {

@@ -89,8 +89,8 @@ func tooManyFailed(name string, keys []deploy.Key) []Message {
 		return nil
 	}
 	return failure("Target "+name+": too many failed revisions", fmt.Sprintf("More than %d different revisions of these deployments have failed since the last one that was deployed: %s\n\n"+
-		"An upgrade has to remove what each of them has written. Run helm rollback for their releases, and apply with take_ownership = true. "+
-		"Or remove the deployments, and add them again.", release.MaxFailed, deploy.ListOf(keys)))
+		"An upgrade has to remove what each of them has written. Run helm rollback for their releases, and apply with %s. "+
+		"Or remove the deployments, and add them again.", release.MaxFailed, deploy.ListOf(keys), strings.TrimSuffix(consentFor(keys), ",")))
 }
 
 // Definitions reports what an apply does with custom resource definitions below crds/.
