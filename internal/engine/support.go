@@ -113,7 +113,8 @@ func targetSupport() []Support {
 			"and takes over other objects with `helm.take_ownership` of the bundle.", "take_ownership"),
 		refused("", "All clusters of a bundle share its Bundle, which can only be taken over as a whole. Use take_ownership.", "take_ownership_of"),
 		refused("", "Bundles have no adoption key. With take_ownership = true, a create takes over Bundles with the owner and the name of the target.", "adoption_key"),
-		differs("Agents compare objects and correct drift all the time. `live` shows what they report, `release` leaves out objects that differ, and `none` checks only that the Bundles exist.", "drift"),
+		differs("Agents compare objects and correct drift all the time. `live` shows what they report, `release` leaves out objects that differ, and `none` checks only that the Bundles exist. "+
+			"Agents do not compare the annotations that name the release of an object. The next upgrade writes them if they are absent. If they name another release, agents do not apply the upgrade.", "drift"),
 		differs("No diff: only agents read objects on clusters. `objects` shows which objects change.", "diff"),
 		refused("`hold`", "All clusters of a bundle have the same files in its Bundle, so one cluster cannot keep earlier files.", "on_error"),
 		refused("`create_replace` and `skip`, if a bundle has definitions below `crds/`", "Fleet's agents leave the definitions below crds/ of a chart to Helm, which creates missing ones on an install.", "crds"),
@@ -154,12 +155,14 @@ func optionSupport() []Support {
 
 func helmSupport() []Support {
 	return []Support{
-		same(below("helm", "repo version release_name values_files template_values atomic wait_for_jobs disable_pre_process disable_dns disable_dependency_update")...),
+		same(below("helm", "repo version release_name values_files template_values wait_for_jobs disable_pre_process disable_dns disable_dependency_update")...),
 		refused("packed charts in the bundle", "Fleet's agents need a folder. Unpack the chart.", "helm.chart"),
 		refused("texts that begin with `"+labelReference+"`", "Fleet would replace the text by a label of the cluster.", "helm.values"),
 		differs("Agents read the ConfigMaps and Secrets of their cluster. A plan does not show that one of them has changed.", "helm.values_from"),
 		differs("How long an apply waits for the deployment. It is not written into the Bundle: with it, an agent repeats a failed operation without end.", "helm.timeout_seconds"),
 		refused(differingValues, "Fleet has one value for all clusters of a bundle. Use two bundles.", "helm.max_history", "helm.skip_schema_validation"),
+		differs("Without it, fields and objects of a failed upgrade stay on the cluster, also when the next upgrade no longer has them: agents merge from the last deployed revision. "+
+			"Set it where an upgrade may fail.", "helm.atomic"),
 		differs("Agents replace all objects and delete none. They fail at an object that cannot be updated, and the plan does not list it.", "helm.force"),
 		differs("The agent takes over objects that exist. The plan does not list them.", "helm.take_ownership"),
 		refused("`create_replace` and `skip`, if the bundle has definitions below `crds/`", "Fleet's agents leave the definitions below crds/ of a chart to Helm, which creates missing ones on an install.", "helm.crds"),
