@@ -166,8 +166,31 @@ func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// withCause adds the type of the failed request to an error that has only a text.
+// withCause adds the type of the failed request to an error that has only a text, and the names of the
+// objects that API servers have named.
 func (r *requestErrors) withCause(err error) error {
+	return status.Quoting(r.withType(err), namesIn(err)...)
+}
+
+// namesIn returns the names of the objects in the answers of API servers.
+func namesIn(err error) []string {
+	var names []string
+	for ; err != nil; err = errors.Unwrap(err) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, each := range joined.Unwrap() {
+				names = append(names, namesIn(each)...)
+			}
+			return names
+		}
+		answer := apierrors.APIStatus(nil)
+		if errors.As(err, &answer) && answer.Status().Details != nil && answer.Status().Details.Name != "" {
+			names = append(names, answer.Status().Details.Name)
+		}
+	}
+	return names
+}
+
+func (r *requestErrors) withType(err error) error {
 	cause := r.err()
 	if err == nil || cause == nil {
 		return err

@@ -3,6 +3,7 @@ package status
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
@@ -39,7 +40,39 @@ func (e *NamedError) Template() string {
 	if e.Err == nil {
 		return e.Format
 	}
-	return e.Format + ": " + Template(e.Err)
+	names := make([]string, len(e.Names))
+	for i, name := range e.Names {
+		names[i] = fmt.Sprint(name)
+	}
+	return e.Format + ": " + withoutNames(Template(e.Err), names)
+}
+
+// quotingError is an error whose text quotes names of objects.
+type quotingError struct {
+	error
+
+	names []string
+}
+
+// Quoting returns err with names of objects that its text quotes, as the answers of API servers do.
+func Quoting(err error, names ...string) error {
+	if len(names) == 0 {
+		return err
+	}
+	return &quotingError{error: err, names: names}
+}
+
+// Unwrap returns the error without the names.
+func (e *quotingError) Unwrap() error { return e.error }
+
+// Template implements templated.
+func (e *quotingError) Template() string { return withoutNames(Template(e.error), e.names) }
+
+func withoutNames(text string, names []string) string {
+	for _, name := range names {
+		text = strings.ReplaceAll(text, strconv.Quote(name), `"%s"`)
+	}
+	return text
 }
 
 // templated is an error that knows its text without the names of objects.
