@@ -94,6 +94,7 @@ func (w *deploymentWrite) options(turn release.Token) release.Write {
 			options.Former = append(options.Former, at)
 		}
 	}
+	options.Owns = w.run.known().has
 	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
 	options.Token, options.Listener = turn, w.listener()
@@ -146,6 +147,7 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 		return nil
 	}
 	w.run.results.addSucceeded(w.key, record)
+	w.run.results.addLeftBehind(w.key, release.Removed{NotOwned: written.NotOwned})
 	return &record
 }
 

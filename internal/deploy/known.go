@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -27,6 +28,12 @@ func (k knownOfCluster) find(namespace, name string) *release.Known {
 		}
 	}
 	return nil
+}
+
+// has reports whether state has a release of this cluster, as release.Key.
+func (k knownOfCluster) has(at string) bool {
+	namespace, name, _ := strings.Cut(at, "/")
+	return k.find(namespace, name) != nil
 }
 
 // names returns the names of this cluster, first the one that it was read by.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -48,6 +49,27 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 		return existingObjects(k.release, foreign, true)
 	}
 	return nil
+}
+
+// refuseOthers returns an *ExistingObjectsError if objects belong to another release. Helm checks
+// only those that a revision adds, and takes back all others (pkg/action/upgrade.go).
+func refuseOthers(k *kubeClient, live map[*resource.Info]*unstructured.Unstructured, target kube.ResourceList) error {
+	var foreign []string
+	for _, info := range target {
+		object := live[info]
+		if object == nil {
+			continue
+		}
+		annotations := object.GetAnnotations()
+		owner := release.OtherRelease(k.release, annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+		if owner != "" && !k.admits(info, owner) {
+			foreign = append(foreign, titleOf(info)+" of release "+owner)
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	return existingObjects(k.release, foreign, true)
 }
 
 // movesTo reports whether an object moves to a release. Its owner is one of the former

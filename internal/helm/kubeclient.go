@@ -41,6 +41,10 @@ type kubeClient struct {
 	// spare are objects, by Object.Key, that another release takes over. They are not deleted
 	// although this release no longer has them.
 	spare map[string]string
+	// admits reports whether an object may be written that belongs to another release, as release.Key.
+	admits func(info *resource.Info, owner string) bool
+	// notOwned are the keys of objects that the release no longer has, and that belong to no release.
+	notOwned []string
 	// uids are the UIDs of the objects to delete, read together with their owners. Other objects
 	// are not deleted, except those that this operation has created.
 	uids  map[objectID]types.UID
@@ -140,6 +144,9 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	live, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
 	changes := findImmutableChanges(original, target, live, force && k.retries)
 	if err := replacerOf(k).refuse(changes, live, force); err != nil {
+		return &kube.Result{}, err
+	}
+	if err := refuseOthers(k, live, target); err != nil {
 		return &kube.Result{}, err
 	}
 	k.ahead.add(live, absent)

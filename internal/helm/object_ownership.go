@@ -33,13 +33,14 @@ const (
 // objectOwnershipOf compares the annotations of an object with a release, given as
 // release.Key.
 func objectOwnershipOf(annotations map[string]string, of string) objectOwnership {
-	switch name := annotations[wellknown.ReleaseName]; {
-	case name == "":
-		return ownedByNobody
-	case release.Key(annotations[wellknown.ReleaseNamespace], name) == of:
+	name, namespace := annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace]
+	switch {
+	case release.Key(namespace, name) == of:
 		return ownedByRelease
+	case release.OtherRelease(of, namespace, name) != "":
+		return ownedByOther
 	}
-	return ownedByOther
+	return ownedByNobody
 }
 
 // liveObject describes an object on the cluster. It is zero if the object does not exist.
@@ -87,11 +88,23 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 }
 
 // dropped deletes objects that a revision no longer has. An object must belong to the release,
-// be in the namespace that the release is restricted to, and have no annotation that keeps it.
+// be in the namespace that the release is restricted to, and have no annotation that keeps it. An
+// object that belongs to no release is noted.
 func (k *kubeClient) dropped(objects kube.ResourceList) error {
-	var failed []error
+	var (
+		mu     sync.Mutex
+		failed []error
+	)
 	for _, same := range batches(objects) {
-		failed = append(failed, each(same, k.drop)...)
+		failed = append(failed, each(same, func(info *resource.Info) error {
+			isNobodys, err := k.drop(info)
+			if isNobodys {
+				mu.Lock()
+				defer mu.Unlock()
+				k.notOwned = append(k.notOwned, keyOf(info))
+			}
+			return err
+		})...)
 	}
 	if len(failed) == 0 {
 		return nil
@@ -99,29 +112,32 @@ func (k *kubeClient) dropped(objects kube.ResourceList) error {
 	return fmt.Errorf("removing objects that the release no longer contains: %w", joined(failed))
 }
 
-func (k *kubeClient) drop(info *resource.Info) error {
+func (k *kubeClient) drop(info *resource.Info) (isNobodys bool, err error) {
 	if k.within != "" && (!info.Namespaced() || info.Namespace != k.within) {
-		return nil
+		return false, nil
 	}
 	if _, spared := k.spare[renderedKey(k.release, info)]; spared {
-		return nil
+		return false, nil
 	}
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the owner of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return false, fmt.Errorf("reading the owner of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
 	object, err := meta.Accessor(live)
 	if err != nil {
-		return fmt.Errorf("reading the annotations of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return false, fmt.Errorf("reading the annotations of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
-	if objectOwnershipOf(object.GetAnnotations(), k.release) != ownedByRelease || isKept(object) {
-		return nil
+	if isKept(object) {
+		return false, nil
+	}
+	if held := objectOwnershipOf(object.GetAnnotations(), k.release); held != ownedByRelease {
+		return held == ownedByNobody, nil
 	}
 	_, err = deleteOne(k.ctx, info, metav1.DeletePropagationBackground, object.GetUID())
-	return err
+	return false, err
 }
 
 // isKept reports whether an object has the annotation that keeps it when its release no longer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,6 +189,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	written := release.Written{
 		Observed: observedOf(record),
 		Revision: o.records.revision,
+		NotOwned: slices.Sorted(slices.Values(o.client.notOwned)),
 		Rendering: release.Rendering{
 			Chart:   record.Chart.Name(),
 			Version: record.Chart.Metadata.Version,

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
@@ -76,6 +77,9 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
 	takes := w.TakeOwnership || d.HelmOptions().TakeOwnership
+	op.client.admits = func(info *resource.Info, owner string) bool {
+		return takes || slices.Contains(w.Former, owner) || movesTo(w, op.client.release, info, owner) || w.Owns != nil && w.Owns(owner)
+	}
 	op.records.hooks = func(record *helmrelease.Release) error {
 		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// contentOf returns the part of an object that is compared. Fields that controllers or Helm write
-// on every object of a kind are left out.
+// contentOf returns the part of an object that is compared. Fields that controllers write on every
+// object of a kind, and the label of Helm, are left out.
 func contentOf(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy().Object
 	delete(content, "status")
@@ -21,7 +21,7 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 		metadata["labels"] = texts(labels, wellknown.ManagedBy)
 	}
 	if annotations := object.GetAnnotations(); len(annotations) > 0 {
-		metadata["annotations"] = texts(annotations, wellknown.ReleaseName, wellknown.ReleaseNamespace)
+		metadata["annotations"] = texts(annotations)
 	}
 	content["metadata"] = metadata
 	switch kind := object.GroupVersionKind(); {

@@ -187,7 +187,11 @@ type comparer struct {
 	scaled   replicaBounds
 }
 
+// newComparer adds Helm's annotations to the objects, which the manifest in a record lacks.
 func newComparer(of release.Inspection, parts []manifestObject) (comparer, error) {
+	for _, p := range parts {
+		setOwner(p.wanted, of.Observed)
+	}
 	compiled, err := compileRules(of.Rules)
 	return comparer{of: of, compiled: compiled, scaled: scalers(parts)}, err
 }
@@ -259,16 +263,21 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 	return nil
 }
 
-// owningRelease returns the release that owns an object, "" if it is this one. An object without
-// the annotation belongs to this release, because the manifest contains it.
+// setOwner sets the annotations that Helm writes on each object of a release.
+func setOwner(wanted *unstructured.Unstructured, of release.Observed) {
+	annotations := wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace] = of.Release, of.Namespace
+	wanted.SetAnnotations(annotations)
+}
+
+// owningRelease returns the other release that owns an object, "" if there is none. An object that
+// names no release belongs to this one, because the manifest contains it.
 func owningRelease(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
-	name, noted := annotations[wellknown.ReleaseName]
-	owner := release.Key(annotations[wellknown.ReleaseNamespace], name)
-	if !noted || owner == release.Key(observed.Namespace, observed.Release) {
-		return ""
-	}
-	return owner
+	return release.OtherRelease(release.Key(observed.Namespace, observed.Release), annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 }
 
 // replicaBounds are the limits that the autoscalers of a release set for the replicas of workloads.

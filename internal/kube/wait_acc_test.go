@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -62,7 +64,22 @@ func (l lab) infos(t *testing.T, manifests ...string) []*resource.Info {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, info := range infos {
+		l.own(t, info)
+	}
 	return infos
+}
+
+// own lets an object belong to the release r, unless it names another owner.
+func (l lab) own(t *testing.T, info *resource.Info) {
+	t.Helper()
+	object, err := meta.Accessor(info.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := map[string]string{"meta.helm.sh/release-name": "r", "meta.helm.sh/release-namespace": l.namespace}
+	maps.Copy(annotations, object.GetAnnotations())
+	object.SetAnnotations(annotations)
 }
 
 func (l lab) create(t *testing.T, infos []*resource.Info) {

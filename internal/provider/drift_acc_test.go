@@ -322,3 +322,32 @@ func TestAccDriftNeedsRightsOnlyForWhatItReads(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
+
+// The plan names an object that has lost its owner, and the apply gives it the owner again. Without
+// one, the object stays when its bundle no longer has it, and the apply names it.
+func TestAccDriftOfTheOwner(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	configure := func(manifest string) {
+		w.configure(t, s.provider("", on), s.bundleOf("app", manifest), target("", "fleet_bundle.app.bundles"))
+	}
+	lose := func() {
+		s.edit(t, 0, configMaps, "two", `{"metadata":{"annotations":{"meta.helm.sh/release-name":null,"meta.helm.sh/release-namespace":null}}}`)
+	}
+	configure(configMap("one", "x") + "---\n" + configMap("two", "x"))
+	w.apply(t)
+	lose()
+	expectSays(t, w.run(t, applying...), "ConfigMap "+s.namespace+"/two differs at metadata.annotations")
+	if _, owner := s.configMapOwner(t, "two"); owner != "app" {
+		t.Errorf("the object belongs to %q", owner)
+	}
+	w.expectEmptyPlan(t)
+
+	lose()
+	configure(configMap("one", "x"))
+	expectSays(t, w.run(t, applying...), "objects are not deleted", "ConfigMap/"+s.namespace+"/two")
+	if !s.isThere(t, "two") {
+		t.Error("the object was deleted")
+	}
+	w.expectEmptyPlan(t)
+}

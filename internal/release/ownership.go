@@ -1,6 +1,9 @@
 package release
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Ownership describes who owns a release in relation to a target that wants it or has it in state.
 type Ownership int
@@ -72,6 +75,16 @@ func (m Mark) OwnerText() string {
 		return ""
 	}
 	return fmt.Sprintf("target %q of owner %q", m.Target, m.Owner)
+}
+
+// OtherRelease returns the other release, as Key, that Helm's annotations on an object of the release
+// own name. It is "" if they name no release. A name without a namespace can be own.
+func OtherRelease(own, namespace, name string) string {
+	owner := Key(namespace, name)
+	if name == "" || owner == own || namespace == "" && strings.HasSuffix(own, owner) {
+		return ""
+	}
+	return owner
 }
 
 // Maker is the tool that made the newest revision of a release that is not this provider's.

@@ -34,6 +34,9 @@ type Write struct {
 	// them.
 	Taken       map[string][]string
 	KeepObjects map[string]string
+	// Owns reports whether state has a release of this cluster, as Key. A failed move can leave an
+	// object in another release of the target. nil means that state has none.
+	Owns func(at string) bool
 	// Description is stored in the history of the release.
 	Description string
 	// Known is the data in state about the release of this namespace and name, nil if state has
@@ -90,6 +93,9 @@ type Written struct {
 	// Revision is the newest revision that the operation made, 0 if it made none. It is also set with
 	// an error.
 	Revision int
+	// NotOwned are the keys of objects that the release no longer has. They were not deleted, because
+	// their live annotations name no release.
+	NotOwned []string
 	// Untrusted reports that a release could not stay as it is, because the content of its record
 	// is not proven. Nothing was written then.
 	Untrusted bool
