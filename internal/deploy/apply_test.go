@@ -214,7 +214,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 		"ns/slow":    {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
 		"ns/web":     {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
-	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Token", "NamespaceUsedBy")); diff != "" {
+	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Token", "NamespaceUsedBy", "Owns")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
