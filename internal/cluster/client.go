@@ -20,12 +20,14 @@ import (
 // Client carries out the requests of package deploy on one cluster, by means of packages helm and
 // kube. Its errors have the types of package status, and their texts contain no secret.
 type Client struct {
-	name   string
-	uid    string // that the cluster must have, "" for any
-	kube   *kube.Client
-	helm   *helm.Client
-	charts *render.Charts
-	masker *diff.Masker
+	name string
+	uid  string // that the cluster must have, "" for any
+	// namespaces are those whose releases are known, nil for all.
+	namespaces []string
+	kube       *kube.Client
+	helm       *helm.Client
+	charts     *render.Charts
+	masker     *diff.Masker
 
 	mu       sync.Mutex
 	accounts map[string]*helm.Client // by service account
@@ -69,11 +71,14 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	if c.uid != "" && uid != c.uid {
 		return release.Snapshot{}, &deploy.OtherClusterError{Cluster: c.name, Want: c.uid, Got: uid}
 	}
-	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Releases: releases, LeftOut: leftOut}, nil
+	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Namespaces: c.namespaces, Releases: releases, LeftOut: leftOut}, nil
 }
 
 // Release implements deploy.Observer.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	if err := release.CheckNamespace(c.name, c.namespaces, namespace); err != nil {
+		return nil, err
+	}
 	observed, err := c.helm.Release(ctx, namespace, name)
 	return observed, c.classified(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -99,8 +100,8 @@ func (s *Set) Connect(name string) (client *Client, err error) {
 		return nil, &status.ConnectionError{Cluster: name, Invalid: invalid, Err: s.shared.masker.Error(err)}
 	}
 	found.client = &Client{
-		name: name, uid: found.UID, kube: connection, charts: s.shared.charts, masker: s.shared.masker,
-		helm: helm.New(connection, connection, s.shared.charts, &s.shared.records, s.shared.masker),
+		name: name, uid: found.UID, namespaces: found.Connection.Namespaces, kube: connection, charts: s.shared.charts, masker: s.shared.masker,
+		helm: helm.New(connection, connection, s.shared.charts, &s.shared.records, s.shared.masker, found.Connection.Namespaces...),
 	}
 	return found.client, nil
 }
@@ -138,6 +139,16 @@ func (s *Set) ConnectionUnknown(name string) bool {
 // connection is known.
 func (s *Set) IsConnectable(name string) bool {
 	return s.Configured(name) && !s.ConnectionUnknown(name)
+}
+
+// CheckNamespace returns a *release.OutsideError if the configuration does not permit releases in a
+// namespace of a cluster.
+func (s *Set) CheckNamespace(cluster, namespace string) error {
+	found := s.entries[cluster]
+	if found == nil || found.ConnectionUnknown {
+		return nil
+	}
+	return release.CheckNamespace(cluster, found.Connection.Namespaces, namespace)
 }
 
 // Names returns the clusters of the configuration, sorted.

@@ -10,6 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -70,5 +71,37 @@ func TestConnectWithoutAConnection(t *testing.T) {
 				t.Errorf("error = %v, want %q in it; invalid: %t", err, test.fails, test.invalid)
 			}
 		})
+	}
+}
+
+// A release outside the namespaces of an entry is refused before any request. A connection that is not
+// known yet, and a removed entry without a limit, refuse nothing.
+func TestNamespacesOfAnEntry(t *testing.T) {
+	t.Parallel()
+	entry := func(namespaces ...string) cluster.Entry {
+		return cluster.Entry{Connection: kube.Connection{Host: "https://127.0.0.1:1", Token: "x", Namespaces: namespaces}}
+	}
+	made := cluster.NewSet(map[string]cluster.Entry{
+		"all": entry(), "one": entry("ns"), "other": entry("a", "b"), "unknown": {ConnectionUnknown: true},
+	}, &render.Charts{}, &diff.Masker{}).WithFormer(map[string]cluster.Entry{"former": entry("a")})
+	for name, refused := range map[string]bool{"all": false, "one": false, "other": true, "unknown": false, "missing": false} {
+		err := made.CheckNamespace(name, "ns")
+		outside, is := errors.AsType[*release.OutsideError](err)
+		if is != refused || (err != nil) != refused {
+			t.Errorf("%s: %v, want an error: %t", name, err, refused)
+		}
+		if is && (outside.Cluster != name || !strings.Contains(err.Error(), "the namespace ns;") || !strings.HasSuffix(err.Error(), "a, b")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, refused := range map[string]bool{"one": false, "other": true, "former": true} {
+		client, err := made.Connect(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Release(t.Context(), "ns", "web")
+		if _, is := errors.AsType[*release.OutsideError](err); is != refused || err == nil {
+			t.Errorf("%s: %v, want that it is refused: %t", name, err, refused)
+		}
 	}
 }

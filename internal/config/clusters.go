@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -26,6 +27,13 @@ import (
 func clusterAttributes() map[string]schema.Attribute {
 	attributes := connectionAttributes()
 	maps.Copy(attributes, factsAttributes())
+	attributes["namespaces"] = schema.ListAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "The namespaces that releases on this cluster are deployed to, if its user may not list Secrets in all namespaces. Release records are listed in these namespaces only. " +
+			"The provider then knows no release in other namespaces, and a deployment to another namespace is an error of the plan. " +
+			"This limits no objects: the rights of the user decide about those. Default: all namespaces, with one list.",
+		Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(framework.DNSLabel())},
+	}
 	return attributes
 }
 
@@ -88,6 +96,7 @@ type clusterModel struct {
 	connectionModel
 	FactsModel
 
+	Namespaces  []string `tfsdk:"namespaces"`
 	UID         string   `tfsdk:"uid"`
 	KubeVersion *string  `tfsdk:"kube_version"`
 	APIVersions []string `tfsdk:"api_versions"`
@@ -165,6 +174,7 @@ func clusterEntry(ctx context.Context, name string, value attr.Value, diags *dia
 	}
 	if !entry.ConnectionUnknown {
 		entry.Connection = model.connection()
+		entry.Connection.Namespaces = slices.Compact(slices.Sorted(slices.Values(model.Namespaces)))
 		if err := entry.Connection.Validate(); err != nil {
 			diagnostics.Add(diags, report.InvalidConnection(name, err))
 		}

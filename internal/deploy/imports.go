@@ -79,7 +79,7 @@ func (i *Imported) read(ctx context.Context, cluster, owner, target string, conn
 	if err != nil {
 		return err
 	}
-	if err := snapshot.CheckComplete(); err != nil {
+	if err := snapshot.CheckListed(); err != nil {
 		return err // Its releases would be in no state.
 	}
 	observed := snapshot.OfTarget(owner, target)

@@ -65,6 +65,8 @@ type memoryCluster struct {
 	unlisted map[string]bool
 	// leftOut are namespaces whose releases are too large to list.
 	leftOut []string
+	// namespaces are those whose releases are known, nil for all.
+	namespaces []string
 	// maker is the maker of revisions that this provider did not make.
 	maker release.Maker
 	// removals are the removals that were carried out, by release.
@@ -97,8 +99,9 @@ func (m *memoryCluster) Snapshot(ctx context.Context) (release.Snapshot, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	listed := m.listed()
-	maps.DeleteFunc(listed, func(_ string, observed release.Observed) bool { return slices.Contains(m.leftOut, observed.Namespace) })
-	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: listed, LeftOut: m.leftOut}, nil
+	snapshot := release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Namespaces: m.namespaces, Releases: listed, LeftOut: m.leftOut}
+	maps.DeleteFunc(listed, func(_ string, observed release.Observed) bool { return snapshot.LeavesOut(observed.Namespace) })
+	return snapshot, nil
 }
 
 // listed returns the releases that a list contains.
@@ -110,6 +113,9 @@ func (m *memoryCluster) listed() map[string]release.Observed {
 
 func (m *memoryCluster) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	if err := m.begin(ctx, "read", release.Key(namespace, name)); err != nil {
+		return nil, err
+	}
+	if err := release.CheckNamespace(m.name, m.namespaces, namespace); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()

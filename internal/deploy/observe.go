@@ -24,9 +24,12 @@ type Observation struct {
 	// Orphans are releases of the target that its state does not have, sorted by cluster,
 	// namespace and name.
 	Orphans []Orphan
-	// AllSeen reports that every cluster of the state responded with all of its releases, so that
-	// Orphans is complete.
+	// AllSeen reports that every cluster of the state responded with all releases that were listed, so
+	// that Orphans is complete for the namespaces of Listed.
 	AllSeen bool
+	// Listed maps clusters to the namespaces whose releases were listed. It lacks clusters on which all
+	// releases were listed.
+	Listed map[string][]string
 	// Lost are deployments whose release no longer exists on its cluster. Their objects can still
 	// exist, and belong to them.
 	Lost map[Key]release.Known
@@ -125,6 +128,7 @@ type observationBuilder struct {
 func newObservationBuilder(prior map[Key]Record) *observationBuilder {
 	return &observationBuilder{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: Observation{
 		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{}, Lost: map[Key]release.Known{},
+		Listed: map[string][]string{},
 	}}
 }
 
@@ -160,7 +164,10 @@ func (s *observationBuilder) addCluster(cluster string, snapshot release.Snapsho
 	defer s.mu.Unlock()
 	s.unstored[cluster] = unstored
 	s.observation.UIDs[cluster] = snapshot.UID
-	s.isIncomplete = s.isIncomplete || snapshot.CheckComplete() != nil
+	s.isIncomplete = s.isIncomplete || snapshot.CheckListed() != nil
+	if len(snapshot.Namespaces) > 0 {
+		s.observation.Listed[cluster] = snapshot.Namespaces
+	}
 }
 
 func (s *observationBuilder) addRelease(key Key, record Record) {

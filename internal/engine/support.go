@@ -88,7 +88,7 @@ func providerSupport() []Support {
 		differs("A plan checks the same. Objects that a plan does not know are not checked: agents render them.", "policies", "fleet_policies"),
 		differs("Only the management cluster is connected to. Connections of clusters are not used.", below("clusters", `host cluster_ca_certificate token token_file username password
 			client_certificate client_key exec kubeconfig config_path config_paths config_context config_context_cluster config_context_auth_info from_environment proxy_url tls_server_name
-			insecure impersonate_user qps burst request_timeout uid`)...),
+			insecure impersonate_user qps burst request_timeout uid namespaces`)...),
 		differs("Without `clusters`, the clusters are Fleet's Cluster objects. With them, the facts of the configuration count. A cluster needs a Cluster object of the same name.",
 			below("clusters", "labels annotations template_values namespace display_name")...),
 		differs("The plan holds changes. But Fleet pauses a cluster only by `spec.paused` of its Cluster object.", "clusters.paused"),

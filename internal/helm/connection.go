@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
@@ -16,13 +17,15 @@ import (
 // Making a connection sends no request.
 type connection struct {
 	getter genericclioptions.RESTClientGetter
+	// recordNamespaces are those whose release records are listed, nil for all.
+	recordNamespaces []string
 
 	mu      sync.Mutex
 	factory kube.Factory
 }
 
-func newConnection(getter genericclioptions.RESTClientGetter) *connection {
-	return &connection{getter: getter, factory: cmdutil.NewFactory(getter)}
+func newConnection(getter genericclioptions.RESTClientGetter, recordNamespaces []string) *connection {
+	return &connection{getter: getter, recordNamespaces: recordNamespaces, factory: cmdutil.NewFactory(getter)}
 }
 
 // clientset returns a client of the typed API.
@@ -48,6 +51,22 @@ func (c *connection) renew(noted recordingGetter) recordingFactory {
 	defer c.mu.Unlock()
 	c.factory = cmdutil.NewFactory(c.getter)
 	return recordingFactory{Factory: c.factory, getter: noted}
+}
+
+// listed returns the namespaces of the lists that read all release records.
+func (c *connection) listed() []string {
+	if len(c.recordNamespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return c.recordNamespaces
+}
+
+// listedWith returns the namespace of the list that reads the release records of a namespace.
+func (c *connection) listedWith(namespace string) string {
+	if len(c.recordNamespaces) == 0 {
+		return metav1.NamespaceAll
+	}
+	return namespace
 }
 
 // secrets returns a client that reads and changes the metadata of Secrets.

@@ -79,13 +79,15 @@ type clusterWide struct {
 	// masker hides the secret values that the provider has.
 	masker *diff.Masker
 	inUse  *namespaces
+	// recordNamespaces are those whose release records are listed, nil for all.
+	recordNamespaces []string
 }
 
 // New makes a client of a cluster's connection. It sends no request. Errors of its operations
 // contain no value that masker hides, and no value of a Secret that an operation writes or
-// reads.
-func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker) *Client {
-	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}})
+// reads. Release records are listed in the given namespaces, or in all if there are none.
+func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker, recordNamespaces ...string) *Client {
+	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces})
 }
 
 // As makes a client of the same cluster for another identity.
@@ -95,7 +97,7 @@ func (c *Client) As(getter genericclioptions.RESTClientGetter, objects Objects) 
 
 func newClient(getter genericclioptions.RESTClientGetter, objects Objects, all clusterWide) *Client {
 	setFieldManager()
-	reached := newConnection(getter)
+	reached := newConnection(getter, all.recordNamespaces)
 	able, records, contents := newCapabilityReader(reached), newRecordIndex(reached), newRecordReader(reached, all.cache)
 	begun := &operations{connection: reached, objects: objects, capabilities: able, contents: contents, masker: all.masker}
 	spaces := &namespaceManager{connection: reached, operations: begun, inUse: all.inUse}

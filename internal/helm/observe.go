@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 	"unique"
 
+	"golang.org/x/sync/errgroup"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -34,11 +37,11 @@ func newRecordIndex(connection *connection) *recordIndex {
 	return &recordIndex{connection: connection, seen: map[string]int{}}
 }
 
-// Releases lists the newest record of every release on the cluster, by namespace/name. It
-// includes releases of all tools. It reads metadata only, page by page, because each record
-// contains a whole chart. leftOut are namespaces whose records are too large to list.
+// Releases lists the newest record of every release on the cluster, or in the namespaces of New, by
+// namespace/name. It includes releases of all tools. It reads metadata only, page by page, because
+// each record contains a whole chart. leftOut are namespaces whose records are too large to list.
 func (c *Client) Releases(ctx context.Context) (found map[string]release.Observed, leftOut []string, err error) {
-	return c.records.list(ctx, metav1.NamespaceAll, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
+	return c.records.list(ctx, c.connection.listed(), labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
 }
 
 // Release reads the newest record of one release. It returns nil if there is none.
@@ -48,7 +51,10 @@ func (c *Client) Release(ctx context.Context, namespace, name string) (*release.
 
 // newest reads the newest record of one release. It returns nil if there is none.
 func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, leftOut, err := x.list(ctx, namespace, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
+	found, leftOut, err := x.list(ctx, []string{namespace}, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
+	if denied, is := errors.AsType[*release.ListDeniedError](err); is {
+		return nil, denied.Err // The namespaces of New do not decide about this list.
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -69,21 +75,20 @@ func historyTooLarge(namespace, name string) error {
 
 // list reads the newest record of each release that a selector matches, by namespace/name. leftOut
 // are namespaces whose records are too large to list.
-func (x *recordIndex) list(ctx context.Context, namespace string, selector labels.Set) (newest map[string]release.Observed, leftOut []string, err error) {
-	secrets, err := x.connection.secrets(namespace)
-	if err != nil {
-		return nil, nil, err
-	}
+func (x *recordIndex) list(ctx context.Context, namespaces []string, selector labels.Set) (newest map[string]release.Observed, leftOut []string, err error) {
 	histories := map[string][]release.Observed{}
 	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
-	leftOut, err = eachMetadata(ctx, secrets, current, func(record *metav1.PartialObjectMetadata) error {
+	var seeing sync.Mutex
+	leftOut, err = x.eachRecord(ctx, namespaces, current, func(record *metav1.PartialObjectMetadata) error {
 		observed := observe(record)
 		key := shared(release.Key(observed.Namespace, observed.Release))
+		seeing.Lock()
+		defer seeing.Unlock()
 		histories[key] = append(histories[key], observed)
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing the release records: %w", err)
+		return nil, nil, err
 	}
 	newest = make(map[string]release.Observed, len(histories))
 	x.mu.Lock()
@@ -96,6 +101,55 @@ func (x *recordIndex) list(ctx context.Context, namespace string, selector label
 		newest[key], x.seen[key] = observed, observed.Revision
 	}
 	return newest, leftOut, nil
+}
+
+// eachRecord calls see for the metadata of each record that a selector matches, in several namespaces
+// at once. All namespaces together have the limits of one list.
+func (x *recordIndex) eachRecord(ctx context.Context, namespaces []string, selector string, see func(*metav1.PartialObjectMetadata) error) (leftOut []string, err error) {
+	leftOuts, errs := make([][]string, len(namespaces)), make([]error, len(namespaces))
+	limit := min(maxNamespace, maxTotal/len(namespaces))
+	var listing errgroup.Group
+	listing.SetLimit(lookups)
+	for i, namespace := range namespaces {
+		listing.Go(func() error {
+			errs[i] = status.Recovering("listing the release records", func() (err error) {
+				secrets, err := x.connection.secrets(namespace)
+				if err != nil {
+					return err
+				}
+				leftOuts[i], err = eachMetadataUpTo(ctx, secrets, selector, limit, see)
+				return err
+			})()
+			return nil
+		})
+	}
+	_ = listing.Wait() // Each list has its own error.
+	return slices.Concat(leftOuts...), x.listError(namespaces, errs)
+}
+
+// listError returns the error of the lists of release records, one for each namespace. If several
+// are refused, it is one error.
+func (x *recordIndex) listError(namespaces []string, errs []error) error {
+	var (
+		first  error
+		denied []string
+	)
+	for i, err := range errs {
+		if apierrors.IsForbidden(err) {
+			denied = append(denied, namespaces[i])
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	err := fmt.Errorf("listing the release records: %w", first)
+	if !apierrors.IsForbidden(first) {
+		return err
+	}
+	return &release.ListDeniedError{Namespaces: x.connection.recordNamespaces, Others: denied[1:], Err: err}
 }
 
 // confirm gets by name the record of a release that was seen before and is missing in a list

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -76,17 +77,17 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([
 	}
 	found := make([]recordContent, len(wanted))
 	listed := map[string]recordContent{}
-	byInstance := map[string]int{}
+	lists := map[recordList]int{}
 	for _, of := range wanted {
 		if kept, ok := r.justWritten(of.Observed); ok {
 			listed[recordKey(of.Observed)] = parseRecord(kept, recordName(of.Observed.Release, of.Observed.Revision))
 			continue
 		}
-		byInstance[of.Observed.Mark.Instance]++
+		lists[r.listOf(of.Observed)]++
 	}
-	for instance, number := range byInstance {
-		if instance != "" && number >= listedFrom {
-			listRecords(ctx, client, instance, wanted, listed)
+	for list, number := range lists {
+		if list.instance != "" && number >= listedFrom {
+			list.read(ctx, client, slices.DeleteFunc(slices.Clone(wanted), func(of release.Inspection) bool { return r.listOf(of.Observed) != list }), listed)
 		}
 	}
 	var reading errgroup.Group
@@ -123,14 +124,21 @@ func recordKey(observed release.Observed) string {
 	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
 }
 
-// listRecords reads the records of one owner. If it fails, the caller reads the missing
+// recordList is a list of the records of one owner, in one namespace or in all.
+type recordList struct{ instance, namespace string }
+
+func (r *recordReader) listOf(observed release.Observed) recordList {
+	return recordList{instance: observed.Mark.Instance, namespace: r.connection.listedWith(observed.Namespace)}
+}
+
+// read reads the wanted records of the list. If it fails, the caller reads the missing
 // records one by one, and the error occurs there.
-func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Inspection, into map[string]recordContent) {
+func (l recordList) read(ctx context.Context, client kubernetes.Interface, wanted []release.Inspection, into map[string]recordContent) {
 	left, namespaces := map[string]release.Inspection{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
 	for _, of := range wanted {
 		key := recordKey(of.Observed)
-		if _, known := into[key]; !known && of.Observed.Mark.Instance == instance {
+		if _, known := into[key]; !known {
 			left[key] = of
 			namespace, namespaces[of.Observed.Namespace] = of.Observed.Namespace, true
 		}
@@ -138,7 +146,7 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	if len(namespaces) > 1 {
 		namespace = metav1.NamespaceAll
 	}
-	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, labelInstance: instance}).String() +
+	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, labelInstance: l.instance}).String() +
 		"," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	list := paging.List[corev1.Secret]{
 		Limit: recordsAtOnce, Namespace: maxListedNamespace, Total: maxListed,

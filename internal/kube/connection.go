@@ -44,6 +44,9 @@ type Connection struct {
 	QPS             float32       // default no limit
 	Burst           int           // default 100, no effect without QPS
 	RequestTimeout  time.Duration // default 30s
+
+	// Namespaces are those in which the identity may list release records, nil for all.
+	Namespaces []string
 }
 
 // Exec is a command that prints credentials.

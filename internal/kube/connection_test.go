@@ -210,7 +210,7 @@ func TestRestConfig(t *testing.T) {
 // A new setting needs a row.
 func TestRestConfigCoversEverySetting(t *testing.T) {
 	t.Parallel()
-	elsewhere := []string{"ConfigPaths", "FromEnvironment"} // in TestKubeconfigFiles and TestEnvironment
+	elsewhere := []string{"ConfigPaths", "FromEnvironment", "Namespaces"} // in TestKubeconfigFiles, TestEnvironment, and helm
 	settings := reflect.TypeFor[Connection]()
 	for i := range settings.NumField() {
 		name := settings.Field(i).Name

@@ -29,6 +29,8 @@ type Stored struct {
 	QPS             float32       `json:",omitempty"`
 	Burst           int           `json:",omitempty"`
 	RequestTimeout  time.Duration `json:",omitempty"`
+
+	Namespaces []string `json:",omitempty"`
 }
 
 // Stored returns the parts of a connection that may be kept. It returns false if the connection
@@ -46,7 +48,7 @@ func (c Connection) Stored() (Stored, bool) {
 		ConfigPaths: c.ConfigPaths, ConfigContext: c.ConfigContext, ConfigContextCluster: c.ConfigContextCluster, ConfigContextAuthInfo: c.ConfigContextAuthInfo,
 		FromEnvironment: c.FromEnvironment,
 		ProxyURL:        c.ProxyURL, TLSServerName: c.TLSServerName, Insecure: c.Insecure, ImpersonateUser: c.ImpersonateUser,
-		QPS: c.QPS, Burst: c.Burst, RequestTimeout: c.RequestTimeout,
+		QPS: c.QPS, Burst: c.Burst, RequestTimeout: c.RequestTimeout, Namespaces: c.Namespaces,
 	}
 	if c.Exec != nil {
 		if len(c.Exec.Args) > 0 || len(c.Exec.Env) > 0 || c.Exec.Timeout > 0 {
@@ -70,7 +72,7 @@ func (s Stored) Connection() Connection {
 		ConfigPaths: s.ConfigPaths, ConfigContext: s.ConfigContext, ConfigContextCluster: s.ConfigContextCluster, ConfigContextAuthInfo: s.ConfigContextAuthInfo,
 		FromEnvironment: s.FromEnvironment,
 		ProxyURL:        s.ProxyURL, TLSServerName: s.TLSServerName, Insecure: s.Insecure, ImpersonateUser: s.ImpersonateUser,
-		QPS: s.QPS, Burst: s.Burst, RequestTimeout: s.RequestTimeout,
+		QPS: s.QPS, Burst: s.Burst, RequestTimeout: s.RequestTimeout, Namespaces: s.Namespaces,
 	}
 	if s.ExecCommand != "" {
 		connection.Exec = &Exec{APIVersion: s.ExecVersion, Command: s.ExecCommand}

@@ -26,6 +26,7 @@ func TestStored(t *testing.T) {
 		"command":            {Connection{Host: "a:1", Exec: exec(func(*Exec) {})}, true},
 		"proxy":              {Connection{Host: "a", TokenFile: "t", ProxyURL: "http://proxy"}, true},
 		"environment":        {Connection{}, true},
+		"namespaces":         {Connection{Host: "a", TokenFile: "t", Namespaces: []string{"n"}}, true},
 		"arguments":          {Connection{Host: "a", Exec: exec(func(e *Exec) { e.Args = []string{"--token=secret"} })}, false},
 		"variables":          {Connection{Host: "a", Exec: exec(func(e *Exec) { e.Env = map[string]string{"A": "secret"} })}, false},
 		"token":              {Connection{Host: "a", Token: "secret"}, false},

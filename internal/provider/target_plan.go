@@ -197,7 +197,9 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	for i, d := range result.Deployments {
 		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
 	}
-	check := checkDeployment
+	check := func(d target.Deployment) error {
+		return errors.Join(checkDeployment(d), f.clusters.CheckNamespace(d.Cluster, d.Namespace))
+	}
 	if f.HasEngine() {
 		check = checkForEngine
 		for i, d := range result.Deployments {

@@ -404,7 +404,7 @@ func (s *samples) clusters() map[string]any {
 				"proxy_url": "http://127.0.0.1:1", "annotations": map[string]any{"key": "x"}, "template_values": "a: 1", "namespace": "fleet-default",
 				"uid": "8f14e45f-ceea-467f-9d3c-2a0e1f1b7c55", "display_name": "first", "paused": false,
 			}),
-			"b": host(map[string]any{"token_file": s.kubeconfig, "insecure": true}),
+			"b": host(map[string]any{"token_file": s.kubeconfig, "insecure": true, "namespaces": []any{"default"}}),
 			"c": host(map[string]any{"username": "x", "password": "x"}),
 			"d": host(map[string]any{"client_certificate": s.certificate, "client_key": s.key, "kube_version": "1.34", "api_versions": []any{"monitoring.coreos.com/v1"}}),
 			"e": host(map[string]any{"exec": map[string]any{"api_version": "client.authentication.k8s.io/v1", "command": "false", "args": []any{"x"}, "env": map[string]any{"key": "x"}}}),

@@ -107,6 +107,8 @@ type Snapshot struct {
 	UID string
 	// Confirmed reports that the configuration names this UID.
 	Confirmed bool
+	// Namespaces are those whose releases were listed, nil for all.
+	Namespaces []string
 	// Releases maps Key to the newest record of each release.
 	Releases map[string]Observed
 	// LeftOut are namespaces whose records are too large to list. Releases has none of them.
@@ -114,14 +116,30 @@ type Snapshot struct {
 }
 
 // LeavesOut reports whether the releases of a namespace are not known.
-func (s Snapshot) LeavesOut(namespace string) bool { return slices.Contains(s.LeftOut, namespace) }
+func (s Snapshot) LeavesOut(namespace string) bool {
+	return slices.Contains(s.LeftOut, namespace) || !isListed(s.Namespaces, namespace)
+}
 
-// CheckComplete returns an *IncompleteError if the releases of a namespace are not known.
-func (s Snapshot) CheckComplete() error {
+// isListed reports whether the releases of a namespace are listed. Without namespaces, all are.
+func isListed(namespaces []string, namespace string) bool {
+	return len(namespaces) == 0 || slices.Contains(namespaces, namespace)
+}
+
+// CheckListed returns an *IncompleteError if a namespace could not be listed.
+func (s Snapshot) CheckListed() error {
 	if len(s.LeftOut) == 0 {
 		return nil
 	}
 	return &IncompleteError{Namespaces: s.LeftOut}
+}
+
+// CheckComplete returns an error if the releases of a namespace are not known: an *IncompleteError or
+// a *LimitedError.
+func (s Snapshot) CheckComplete() error {
+	if err := s.CheckListed(); err != nil || len(s.Namespaces) == 0 {
+		return err
+	}
+	return &LimitedError{Namespaces: s.Namespaces}
 }
 
 // IncompleteError reports namespaces whose releases are not known.

@@ -16,6 +16,8 @@ func advice(err error, of []deploy.Key) string {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
+		unlistable  *release.ListDeniedError
+		outside     *release.OutsideError
 		foreign     *release.ForeignError
 		missing     *status.MissingClusterError
 		lacking     *rollout.MissingDependencyError
@@ -30,6 +32,10 @@ func advice(err error, of []deploy.Key) string {
 	case errors.As(err, &unreachable):
 		return "Make the cluster reachable, or exclude it from the target's rules, and apply again. " +
 			"If the cluster no longer exists, remove its entry from the provider and set on_missing = \"forget\"."
+	case errors.As(err, &unlistable):
+		return listingRights(unlistable) + " Then apply again."
+	case errors.As(err, &outside):
+		return "Add the namespace to namespaces of the cluster's entry, and permit its user to list Secrets there. Then apply again."
 	case errors.As(err, &denied):
 		return "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."
 	case errors.As(err, &exhausted):
@@ -57,6 +63,14 @@ func advice(err error, of []deploy.Key) string {
 		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}
 	return "Correct the cause and apply again. Only failed deployments are retried."
+}
+
+// listingRights is the advice about a cluster that refuses to list release records.
+func listingRights(err *release.ListDeniedError) string {
+	if len(err.Namespaces) > 0 {
+		return "Permit the user to list Secrets in all namespaces of the cluster's attribute namespaces, or remove those without releases from it."
+	}
+	return "Permit the user to list Secrets in all namespaces. If it may do so in some namespaces only, set namespaces in the entry of the cluster."
 }
 
 // waysOut is the advice about a connection that leads to another cluster than before. Either

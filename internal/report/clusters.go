@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -102,6 +103,9 @@ func Unobserved(name string, failures []deploy.Failure, asError bool) []Message 
 			"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied."
 		if other, ok := errors.AsType[*deploy.OtherClusterError](cause.Failures[0].Err); ok {
 			detail += "\n\n" + waysOut(other)
+		}
+		if unlistable, ok := errors.AsType[*release.ListDeniedError](cause.Failures[0].Err); ok {
+			detail += "\n\n" + listingRights(unlistable)
 		}
 		messages = append(messages, warning(summary, detail)...)
 	}

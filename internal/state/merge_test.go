@@ -131,13 +131,18 @@ func TestMergeConnections(t *testing.T) {
 
 func TestMergeOrphans(t *testing.T) {
 	t.Parallel()
-	known, found := []deploy.Orphan{{Release: "known"}}, []deploy.Orphan{{Release: "found"}}
+	known, found := []deploy.Orphan{{Cluster: "a", Namespace: "ns", Release: "known"}}, []deploy.Orphan{{Cluster: "a", Release: "found"}}
+	listed := func(namespaces ...string) map[string][]string {
+		return map[string][]string{"a": namespaces, "b": {"ns"}}
+	}
 	tests := map[string]struct {
 		observation deploy.Observation
 		want        []deploy.Orphan
 	}{
 		"all were seen":           {observation: deploy.Observation{AllSeen: true, Orphans: found}, want: found},
 		"all were seen, and none": {observation: deploy.Observation{AllSeen: true}},
+		"its namespace was seen":  {observation: deploy.Observation{AllSeen: true, Orphans: found, Listed: listed("ns")}, want: found},
+		"its namespace was not":   {observation: deploy.Observation{AllSeen: true, Orphans: found, Listed: listed("other")}, want: append(known, found...)},
 		"one did not answer":      {observation: deploy.Observation{Orphans: found}, want: known},
 	}
 	for name, test := range tests {

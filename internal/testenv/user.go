@@ -81,6 +81,48 @@ func (c *Cluster) RemoveUser(ctx context.Context, name string) error {
 	return nil
 }
 
+// Allow gives a user exactly these rights in one namespace, beside those of User. Another call with the
+// same names replaces them.
+func (c *Cluster) Allow(ctx context.Context, name, namespace string, rules []rbacv1.PolicyRule) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("giving rights to user %s on cluster %s: %w", name, c.context, err)
+	}
+	name = userPrefix + name
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	_, err = client.RbacV1().Roles(namespace).Create(ctx, role, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = client.RbacV1().Roles(namespace).Update(ctx, role, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("creating role %s in namespace %s: %w", name, namespace, err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: userNamespace, Name: name}},
+	}
+	if _, err := client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); ignoreExists(err) != nil {
+		return fmt.Errorf("binding role %s in namespace %s: %w", name, namespace, err)
+	}
+	return nil
+}
+
+// Disallow takes back what Allow gave in a namespace.
+func (c *Cluster) Disallow(ctx context.Context, name, namespace string) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("taking rights from user %s on cluster %s: %w", name, c.context, err)
+	}
+	name = userPrefix + name
+	for _, remove := range []func(context.Context, string, metav1.DeleteOptions) error{client.RbacV1().RoleBindings(namespace).Delete, client.RbacV1().Roles(namespace).Delete} {
+		if err := remove(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the rights of %s in namespace %s: %w", name, namespace, err)
+		}
+	}
+	return nil
+}
+
 // makeUser returns a token of a service account that is bound to a role with the rules.
 func makeUser(ctx context.Context, client kubernetes.Interface, name string, rules []rbacv1.PolicyRule) (string, error) {
 	meta := metav1.ObjectMeta{Name: name}
