@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -39,6 +41,49 @@ func TestNewObjects(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("new objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A plan says on which clusters it knows no releases. The refresh has reported clusters of the state.
+func TestOwnershipIsDenied(t *testing.T) {
+	t.Parallel()
+	denied := func(cluster string) error {
+		return &status.DeniedError{Cluster: cluster, Err: errors.New("forbidden")}
+	}
+	tests := map[string]struct {
+		prior map[Key]Record
+		fails func(cluster string) error
+		want  []Failure
+	}{
+		"clusters that no refresh has read": {fails: denied, want: []Failure{
+			{Cluster: "a", Doing: "listing the releases", Err: denied("a")}, {Cluster: "b", Doing: "listing the releases", Err: denied("b")},
+		}},
+		"a cluster of the state": {fails: denied, prior: map[Key]Record{{Cluster: "a", Bundle: "db"}: {}}, want: []Failure{
+			{Cluster: "b", Doing: "listing the releases", Err: denied("b")},
+		}},
+		"clusters that do not respond": {fails: func(cluster string) error {
+			return &status.UnreachableError{Cluster: cluster, Err: errors.New("no route")}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &Preview{
+				Connect:     func(cluster string) (PreviewedCluster, error) { return nil, test.fails(cluster) },
+				Connectable: func(string) bool { return true }, Snapshots: &SnapshotCache{}, Parallelism: 2,
+			}
+			plan := &Plan{Change: Change{prior: test.prior}, Renderings: map[Key]release.Rendering{}}
+			for _, cluster := range []string{"b", "a"} {
+				d := target.Deployment{Cluster: cluster, Bundle: &bundle.Bundle{Name: "web"}, Release: "web", Namespace: "ns"}
+				plan.Write = append(plan.Write, d)
+				plan.Renderings[KeyOf(d)] = release.Rendering{Objects: []diff.Object{{Kind: "ConfigMap", Namespace: "ns", Name: "one"}}}
+			}
+			got := p.Ownership(t.Context(), TargetIdentity{}, Consent{}, plan)
+			text := cmp.Transformer("text", func(err error) string { return err.Error() })
+			if diff := cmp.Diff(test.want, got.Denied, text); diff != "" {
+				t.Errorf("denied (-want +got):\n%s", diff)
 			}
 		})
 	}

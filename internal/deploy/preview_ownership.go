@@ -2,12 +2,14 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -25,6 +27,9 @@ type OwnershipReport struct {
 	// Agents are the clusters on which an agent of Fleet runs, if releases are taken over from
 	// Fleet.
 	Agents []string
+	// Denied are the clusters that refuse to list their releases, and that no refresh has read.
+	// Nothing is known of what exists there.
+	Denied []Failure
 }
 
 // ownershipPreview collects an OwnershipReport.
@@ -89,6 +94,7 @@ func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, consen
 	}
 	slices.SortFunc(found.report.RefusedOf, Key.Compare)
 	found.report.RefusedOf = slices.Compact(found.report.RefusedOf)
+	slices.SortFunc(found.report.Denied, compareFailures)
 	return found.report
 }
 
@@ -107,10 +113,27 @@ func newObjects(d target.Deployment, prior Record, rendering release.Rendering) 
 	})
 }
 
+// denied notes that a cluster refuses to list its releases. The refresh has reported clusters of the
+// state.
+func (o *ownershipPreview) denied(cluster string, err error) {
+	if _, is := errors.AsType[*status.DeniedError](err); !is {
+		return
+	}
+	for key := range o.plan.prior {
+		if key.Cluster == cluster {
+			return
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.report.Denied = append(o.report.Denied, Failure{Cluster: cluster, Doing: "listing the releases", Err: err})
+}
+
 // onCluster reads one cluster. A cluster that does not respond is not reported here.
 func (o *ownershipPreview) onCluster(ctx context.Context, name string, deployments []target.Deployment) {
 	cluster, snapshot, err := o.Snapshot(ctx, name)
 	if err != nil {
+		o.denied(name, err)
 		return
 	}
 	wanted, byRelease, fromFleet := o.releases(ctx, cluster, snapshot, deployments)

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -46,7 +48,7 @@ func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Mess
 	if undecided {
 		refused, next = "may be unable to take over", "The value of take_ownership or take_ownership_of is not known yet. With consent, the apply takes them over instead."
 	}
-	var messages []Message
+	messages := unlisted(name, found.Denied)
 	add := func(lines []string, summary, end string) {
 		if len(lines) > 0 {
 			messages = append(messages, warning("Target "+name+": "+summary, listOf(lines)+"\n\n"+end)...)
@@ -67,6 +69,20 @@ func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Mess
 	add(found.Agents, "Fleet's agent still runs on clusters where its releases are taken over",
 		"The agent restores the objects of its bundles. First exclude the clusters from those bundles, with keepResources = true, so that the agent does not delete the objects.")
 	return messages
+}
+
+// unlisted reports clusters that refuse to list their releases.
+func unlisted(name string, denied []deploy.Failure) []Message {
+	if len(denied) == 0 {
+		return nil
+	}
+	next := "Check the credentials of the cluster, and the permissions of its user."
+	if unlistable, ok := errors.AsType[*release.ListDeniedError](denied[0].Err); ok {
+		next = listingRights(unlistable)
+	}
+	return warning("Target "+name+": cannot list releases on "+deploy.SummaryOf(deploy.KeysOf(denied)),
+		causeLines(denied)+"\nIt is not known which releases and objects exist there, and who owns them. "+
+			"The plan shows the deployments there as new. The apply lists the releases first, and fails there if it may not.\n\n"+next)
 }
 
 // ifRenamed is for a target that is created or destroyed: at a new address, Terraform does both.

@@ -25,6 +25,16 @@ const (
 	readsOnly = "Reading bundles changes nothing on any cluster."
 )
 
+// unlistable are failures of two clusters that refuse to list release records.
+func unlistable(namespaces []string) []deploy.Failure {
+	var failures []deploy.Failure
+	for _, cluster := range []string{"a", "b"} {
+		err := &release.ListDeniedError{Namespaces: namespaces, Err: errors.New("user u cannot list secrets")}
+		failures = append(failures, deploy.Failure{Cluster: cluster, Doing: "reading the cluster", Err: &status.DeniedError{Cluster: cluster, Err: err}})
+	}
+	return failures
+}
+
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("it is wrong")
@@ -105,6 +115,26 @@ func TestMessages(t *testing.T) {
 				report.Ownership("all", true, deploy.OwnershipReport{Taken: []string{"a/web"}}),
 				report.MissingValues("all", map[string][]string{"Secret ns/b": {"a/web"}}),
 			),
+		},
+		"clusters that list no releases": {
+			got: report.Ownership("all", false, deploy.OwnershipReport{Denied: unlistable(nil)}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot list releases on a, b",
+				Detail: "  - a, b: the cluster denies the request (user u cannot list secrets)\n\n" +
+					"It is not known which releases and objects exist there, and who owns them. The plan shows the deployments there as new. " +
+					"The apply lists the releases first, and fails there if it may not.\n\n" +
+					"Permit the user to list Secrets in all namespaces. If it may do so in some namespaces only, set namespaces in the entry of the cluster.",
+			}},
+		},
+		"clusters that list no releases of some namespaces": {
+			got: report.Unobserved("all", unlistable([]string{"ns"}), false),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot read a, b",
+				Detail: "Clusters: a, b\n\nCause: the cluster denies the request (user u cannot list secrets)\n\n" +
+					"The state keeps their deployments as last read. None of them counts as removed. " +
+					"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.\n\n" +
+					"Permit the user to list Secrets in all namespaces of the cluster's attribute namespaces, or remove those without releases from it.",
+			}},
 		},
 		"rule": {
 			got: report.RuleFailure("all", fmt.Errorf("targeting: %w", &target.RuleError{Index: 1, Err: wrong})),
