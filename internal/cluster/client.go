@@ -156,10 +156,10 @@ func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) (
 	return found, c.classified(err)
 }
 
-// Unserved returns those of the kinds that the cluster does not serve.
-func (c *Client) Unserved(_ context.Context, kinds []release.Kind) ([]release.Kind, error) {
-	unserved, err := c.kube.Unserved(kinds)
-	return unserved, c.classified(err)
+// Lacks returns those of the needs that the cluster does not have.
+func (c *Client) Lacks(ctx context.Context, needs release.Needs) (release.Needs, error) {
+	lacks, err := c.kube.Lacks(ctx, needs)
+	return lacks, c.classified(err)
 }
 
 // Compare compares the live objects of releases with the wanted ones.

@@ -59,62 +59,87 @@ func kindsOf(rendering release.Rendering) []wantedKind {
 	return kinds
 }
 
-// UnservedKinds returns deployments to be written that have objects of a kind which their cluster does
-// not serve and which no bundle of the target defines there. It reads only clusters that get new
-// objects and responded to Ownership, which reads their kinds anyway.
-func (p *Preview) UnservedKinds(ctx context.Context, plan *Plan) []Failure {
+// LacksReport is what clusters do not have of what the deployments of a plan need.
+type LacksReport struct {
+	// Kinds are deployments that have objects of a kind which their cluster does not serve and which no
+	// bundle of the target defines there.
+	Kinds []Failure
+	// Namespaces are those that an apply creates, sorted. Clusters that lack the same are in one element.
+	Namespaces []OnClusters
+}
+
+// Lacks reads only clusters that get new releases or objects and responded to Ownership, which reads
+// their kinds anyway. It reads each namespace of new releases.
+func (p *Preview) Lacks(ctx context.Context, plan *Plan) LacksReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
-		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) && p.Snapshots.Has(d.Cluster) {
+		prior := plan.prior[KeyOf(d)]
+		gets := isNew(d, prior) || len(newObjects(d, prior, plan.Renderings[KeyOf(d)])) > 0
+		if gets && p.readsClusterOf(d) && p.Snapshots.Has(d.Cluster) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	var (
-		mu       sync.Mutex
-		failures []Failure
+		mu         sync.Mutex
+		failures   []Failure
+		namespaces = map[string][]string{}
 	)
 	forEachCluster(p, byCluster, func(cluster string, deployments []target.Deployment) {
-		found := p.unservedOn(ctx, cluster, deployments, plan)
+		unserved, missing := p.lacksOn(ctx, cluster, deployments, plan)
 		mu.Lock()
 		defer mu.Unlock()
-		failures = append(failures, found...)
+		failures = append(failures, unserved...)
+		if len(missing) > 0 {
+			namespaces[cluster] = missing
+		}
 	}, nil)
 	slices.SortStableFunc(failures, compareFailures)
-	return failures
+	return LacksReport{Kinds: failures, Namespaces: together(namespaces)}
 }
 
-// unservedOn checks one cluster. It returns nothing for a cluster that does not respond.
-func (p *Preview) unservedOn(ctx context.Context, name string, deployments []target.Deployment, plan *Plan) []Failure {
+// lacksOn checks one cluster. It returns nothing for a cluster that does not respond.
+func (p *Preview) lacksOn(ctx context.Context, name string, deployments []target.Deployment, plan *Plan) (failures []Failure, namespaces []string) {
 	cluster, _, err := p.Snapshot(ctx, name)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	var kinds []release.Kind
-	for _, d := range deployments {
-		for _, wanted := range plan.kinds[KeyOf(d)] {
-			if !slices.Contains(kinds, wanted.Kind) {
-				kinds = append(kinds, wanted.Kind)
-			}
-		}
+	lacks, err := cluster.Lacks(ctx, plan.needsOf(deployments))
+	if err != nil {
+		return nil, nil
 	}
-	unserved, err := cluster.Unserved(ctx, kinds)
-	if err != nil || len(unserved) == 0 {
-		return nil
+	if len(lacks.Kinds) == 0 {
+		return nil, lacks.Namespaces
 	}
 	defined := definedKinds(ctx, p.Charts, plan.Write, name)
-	var failures []Failure
 	for _, d := range deployments {
 		for _, wanted := range plan.kinds[KeyOf(d)] {
-			if !slices.Contains(unserved, wanted.Kind) || defined.has(wanted.Kind) {
+			if !slices.Contains(lacks.Kinds, wanted.Kind) || defined.has(wanted.Kind) {
 				continue
 			}
 			err := &UnservedKindError{Kind: wanted.Kind, Object: wanted.first.Key(), Place: locate(p.Charts, d, wanted.place, wanted.first)}
 			failures = append(failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}
-	return failures
+	return failures, lacks.Namespaces
+}
+
+// needsOf returns the kinds of the objects of deployments on one cluster, and the namespaces that an
+// apply creates for new releases if they do not exist.
+func (p *Plan) needsOf(deployments []target.Deployment) release.Needs {
+	var needs release.Needs
+	for _, d := range deployments {
+		for _, wanted := range p.kinds[KeyOf(d)] {
+			if !slices.Contains(needs.Kinds, wanted.Kind) {
+				needs.Kinds = append(needs.Kinds, wanted.Kind)
+			}
+		}
+		if d.Options.CreatesNamespace() && isNew(d, p.prior[KeyOf(d)]) && !slices.Contains(needs.Namespaces, d.Namespace) {
+			needs.Namespaces = append(needs.Namespaces, d.Namespace)
+		}
+	}
+	return needs
 }
 
 // definitions are kinds that deployments define. Without a Kind, a release.Kind is all kinds of its

@@ -34,6 +34,38 @@ func (oneRendering) Locate(_ target.Deployment, place, _, _ string) (file string
 	return place, 0
 }
 
+// An apply creates the namespaces of new releases, unless their bundles do not want that.
+func TestNamespacesThatAnApplyCreates(t *testing.T) {
+	t.Parallel()
+	at := func(name, namespace string) target.Deployment {
+		return target.Deployment{Cluster: "a", Bundle: &bundle.Bundle{Name: name}, Release: name, Namespace: namespace}
+	}
+	existing := at("web", "shop")
+	existing.Options.CreateNamespace = new(false)
+	deployed := map[Key]Record{{Cluster: "a", Bundle: "web"}: {Release: "web", Namespace: "shop", Digest: "v1-a"}}
+	failed := map[Key]Record{{Cluster: "a", Bundle: "web"}: {Release: "web", Namespace: "shop"}}
+	tests := map[string]struct {
+		write []target.Deployment
+		prior map[Key]Record
+		want  []string
+	}{
+		"new releases":                      {write: []target.Deployment{at("web", "shop"), at("logs", "shop"), at("db", "data")}, want: []string{"shop", "data"}},
+		"an upgrade":                        {write: []target.Deployment{at("web", "shop")}, prior: deployed},
+		"a release that was never deployed": {write: []target.Deployment{at("web", "shop")}, prior: failed, want: []string{"shop"}},
+		"a move to another namespace":       {write: []target.Deployment{at("web", "other")}, prior: deployed, want: []string{"other"}},
+		"createNamespace: false":            {write: []target.Deployment{existing}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := &Plan{Change: Change{Write: test.write, prior: test.prior}}
+			if diff := cmp.Diff(test.want, plan.needsOf(test.write).Namespaces); diff != "" {
+				t.Errorf("namespaces (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A bundle of the target defines a kind with a custom resource definition or an API service. What the
 // plan does not know counts as any kind.
 func TestDefinedKinds(t *testing.T) {

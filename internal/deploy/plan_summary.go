@@ -13,17 +13,18 @@ type PlanSummary struct {
 	Counts status.Changes
 	// Stages describes the order of the writes, and what is held.
 	Stages string
-	// Uninstalled are the releases that are uninstalled.
-	Uninstalled []UninstalledReleases
+	// Uninstalled are the releases that are uninstalled, by namespace and name, such as "shop/web".
+	Uninstalled []OnClusters
+	// Namespaces are those that an apply creates.
+	Namespaces []OnClusters
 	// Replaces reports that a state has a target of this name, whose deployments are counted.
 	Replaces bool
 	// Destroys reports that the target is destroyed.
 	Destroys bool
 }
 
-// UninstalledReleases are the releases that some clusters lose. Each is a namespace and a name,
-// such as "shop/web".
-type UninstalledReleases struct{ Clusters, Releases []string }
+// OnClusters are names that some clusters have in common.
+type OnClusters struct{ Clusters, Names []string }
 
 // Summary returns the summary of a change. Removals on clusters that cannot be reached are not part
 // of it, because nothing is uninstalled there.
@@ -62,24 +63,28 @@ func (p *Plan) takenOver(found OwnershipReport, replaced map[Key]Record) (number
 	return len(found.TakenOver), added
 }
 
-// uninstalled returns the releases that are uninstalled. Clusters that lose the same releases are
-// in one element.
-func uninstalled(removed []Key, prior map[Key]Record) []UninstalledReleases {
+// uninstalled returns the releases that are uninstalled.
+func uninstalled(removed []Key, prior map[Key]Record) []OnClusters {
 	byCluster := map[string][]string{}
 	for _, key := range removed {
 		for _, known := range prior[key].all() {
 			byCluster[key.Cluster] = append(byCluster[key.Cluster], known.Namespace+"/"+known.Release)
 		}
 	}
-	var found []UninstalledReleases
+	return together(byCluster)
+}
+
+// together returns one element for all clusters that have the same names, sorted.
+func together(byCluster map[string][]string) []OnClusters {
+	var found []OnClusters
 	places := map[string]int{}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
-		releases := slices.Compact(slices.Sorted(slices.Values(byCluster[cluster])))
-		same := strings.Join(releases, " ")
+		names := slices.Compact(slices.Sorted(slices.Values(byCluster[cluster])))
+		same := strings.Join(names, " ")
 		place, ok := places[same]
 		if !ok {
 			place, places[same] = len(found), len(found)
-			found = append(found, UninstalledReleases{Releases: releases})
+			found = append(found, OnClusters{Names: names})
 		}
 		found[place].Clusters = append(found[place].Clusters, cluster)
 	}
@@ -90,7 +95,7 @@ func uninstalled(removed []Key, prior map[Key]Record) []UninstalledReleases {
 func (s PlanSummary) Uninstalls() int {
 	number := 0
 	for _, lost := range s.Uninstalled {
-		number += len(lost.Clusters) * len(lost.Releases)
+		number += len(lost.Clusters) * len(lost.Names)
 	}
 	return number
 }

@@ -79,7 +79,7 @@ func TestPlanSummary(t *testing.T) {
 				got += "\n" + summary.Stages
 			}
 			for _, lost := range summary.Uninstalled {
-				got += fmt.Sprintf("\n%v lose %v", lost.Clusters, lost.Releases)
+				got += fmt.Sprintf("\n%v lose %v", lost.Clusters, lost.Names)
 			}
 			if number := summary.Uninstalls(); number > 0 {
 				got += fmt.Sprintf("\n%d releases", number)

@@ -43,8 +43,8 @@ type ObjectReader interface {
 	// Definitions compares the custom resource definitions below crds/ of a chart with
 	// those of the cluster.
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
-	// Unserved returns those of the kinds that the cluster does not serve.
-	Unserved(ctx context.Context, kinds []release.Kind) ([]release.Kind, error)
+	// Lacks returns those of the needs that the cluster does not have.
+	Lacks(ctx context.Context, needs release.Needs) (release.Needs, error)
 }
 
 // UpgradeCharts renders deployments as upgrades of their releases.

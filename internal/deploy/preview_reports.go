@@ -32,11 +32,10 @@ type PreviewReports struct {
 	MissingDependencies []Failure
 	Ownership           OwnershipReport
 	MissingValues       map[string][]string
-	// UnservedKinds are deployments that have objects of kinds which their cluster does not serve.
-	UnservedKinds []Failure
-	Definitions   DefinitionReport
-	Hooks         []HookRun
-	Diff          DiffReport
+	Lacks               LacksReport
+	Definitions         DefinitionReport
+	Hooks               []HookRun
+	Diff                DiffReport
 }
 
 // Reports reads clusters for the reports about a plan. For a repeated plan it reads only what the
@@ -53,7 +52,8 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	found.Summary = plan.Summary(of.Replaces)
 	found.Summary.Counts = found.Summary.Counts.TakingOver(plan.takenOver(found.Ownership, of.Replaces))
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
-	found.UnservedKinds = p.UnservedKinds(ctx, plan)
+	found.Lacks = p.Lacks(ctx, plan)
+	found.Summary.Namespaces = found.Lacks.Namespaces
 	found.Definitions = p.Definitions(ctx, plan)
 	found.Hooks = plan.Hooks
 	of.TakenOver = found.Ownership.TakenOver

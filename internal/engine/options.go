@@ -46,7 +46,7 @@ func Check(d target.Deployment) error {
 	}
 	helm := d.HelmOptions()
 	refuse(helm.CRDs != "", "helm.crds or crds = "+helm.CRDs, bundles, "helm.crds")
-	refuse(d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace, "createNamespace: false", bundles, "create_namespace")
+	refuse(!d.Options.CreatesNamespace(), "createNamespace: false", bundles, "create_namespace")
 	refuse(d.WriteOnly != nil && len(d.WriteOnly.Files) > 0, target.FilesAttribute, targets, target.FilesAttribute)
 	refuse(d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Files) > 0, "a manifest encrypted by sops", bundles, "directory")
 	if directory, found := d.Bundle.ChartDirectory(d.Options.Helm); found {

@@ -55,6 +55,9 @@ type Options struct {
 	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
 }
 
+// CreatesNamespace reports whether the namespace is created if it does not exist.
+func (o Options) CreatesNamespace() bool { return o.CreateNamespace == nil || *o.CreateNamespace }
+
 // Helm contains the options of the Helm release.
 type Helm struct {
 	Chart                   string            `json:"chart,omitempty"`

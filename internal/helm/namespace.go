@@ -57,7 +57,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 		return err
 	}
 	namespaces := clientset.CoreV1().Namespaces()
-	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
+	if !d.Options.CreatesNamespace() {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
 			return status.Named(err, "reading the namespace %s, which must exist with createNamespace: false", d.Namespace)

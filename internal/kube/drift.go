@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -144,25 +145,35 @@ func confirmUnknownKind(c *Client, kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// Unserved returns those of the kinds that the cluster does not serve. It reads discovery if no other
-// caller has read it before, and then confirms each missing kind.
-func (c *Client) Unserved(kinds []release.Kind) ([]release.Kind, error) {
-	var unserved []release.Kind
-	for _, of := range kinds {
+// Lacks returns the kinds that the cluster does not serve, and the namespaces that it does not have. It
+// reads discovery if no other caller has read it before, and then confirms each missing kind. A
+// namespace that the identity may not read counts as existing.
+func (c *Client) Lacks(ctx context.Context, needs release.Needs) (lacks release.Needs, err error) {
+	for _, of := range needs.Kinds {
 		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
 		_, err := c.mapper.ResettableRESTMapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil {
 			continue
 		}
 		if !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
+			return release.Needs{}, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
 		}
 		if err := confirmUnknownKind(c, kind); err != nil {
-			return nil, err
+			return release.Needs{}, err
 		}
-		unserved = append(unserved, of)
+		lacks.Kinds = append(lacks.Kinds, of)
 	}
-	return unserved, nil
+	for _, name := range needs.Namespaces {
+		_, err := c.typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			lacks.Namespaces = append(lacks.Namespaces, name)
+			continue
+		}
+		if err != nil && !IsDenied(err) {
+			break // The others would probably fail, too. What was found counts.
+		}
+	}
+	return lacks, nil
 }
 
 // findingOf compares the objects of one release.

@@ -95,7 +95,7 @@ func (c Checker) factsOf(d target.Deployment, version string) Deployment {
 	return Deployment{
 		Cluster: d.Cluster, Bundle: d.Bundle.Name, Labels: d.Bundle.Definition.Labels, Repository: c.Repositories[d.Bundle.Name],
 		Charts: chartsOf(d, version), Namespace: d.Namespace, ServiceAccount: options.ServiceAccount,
-		CreateNamespace: options.CreateNamespace == nil || *options.CreateNamespace, IsConfined: options.Namespace != "",
+		CreateNamespace: options.CreatesNamespace(), IsConfined: options.Namespace != "",
 	}
 }
 

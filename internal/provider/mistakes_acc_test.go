@@ -25,6 +25,9 @@ func TestAccPlanFindsMistakes(t *testing.T) {
 		"clusters do not serve some kinds", "m.yaml:9: Widget.none.example.com/"+s.namespace+"/w")
 
 	misspelt := strings.Replace(configMap("typo", "x"), "\ndata:\n", "\nreplcias: 3\ndata:\n", 1)
+	elsewhere := strings.Replace(s.bundleOf("one", misspelt), s.namespace, s.namespace+"-new", 1)
+	w.configure(t, s.provider("", on, on), elsewhere, target("", one))
+	expectSays(t, w.run(t, "plan", "-input=false"), "New namespaces:", "- a, b: "+s.namespace+"-new")
 	w.configure(t, s.provider("", on, on), s.bundleOf("one", misspelt), target("", one))
 	expectSays(t, w.run(t, "plan", "-input=false"), "objects have unknown fields", "m.yaml:5: ConfigMap typo: replcias (a/one, b/one)")
 }

@@ -47,3 +47,9 @@ func (k Kind) IsDefinable() bool {
 	group, _, _ := strings.Cut(k.APIVersion, "/")
 	return strings.Contains(group, ".")
 }
+
+// Needs are what deployments need on a cluster besides their objects.
+type Needs struct {
+	Kinds      []Kind
+	Namespaces []string
+}

@@ -55,7 +55,7 @@ func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.Pre
 		Ownership(name, undecided, found.Ownership),
 		Moves(name, planned.Moves),
 		MissingValues(name, found.MissingValues),
-		UnservedKinds(name, found.UnservedKinds),
+		UnservedKinds(name, found.Lacks.Kinds),
 		Definitions(name, found.Definitions),
 		Hooks(name, found.Hooks),
 		Immutable(name, found.Diff.Immutable),

@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// maxUninstalled is how many clusters, releases and lines a list of uninstalled releases has.
-const maxUninstalled = 10
+// maxListed is how many clusters, names and lines a list of the summary has.
+const maxListed = 10
 
 // Change reports what a plan does to the deployments of a target: Terraform itself counts
 // resources, and a target with a thousand releases is one resource.
@@ -31,32 +31,35 @@ func Change(name string, planned deploy.PlanSummary) []Message {
 	if planned.Stages != "" {
 		parts = append(parts, planned.Stages)
 	}
+	if len(planned.Namespaces) > 0 {
+		parts = append(parts, "New namespaces:\n"+listOf(linesOf(planned.Namespaces)))
+	}
 	if len(planned.Uninstalled) > 0 {
-		parts = append(parts, "Uninstalled:\n"+listOf(uninstalledLines(planned.Uninstalled)))
+		parts = append(parts, "Uninstalled:\n"+listOf(linesOf(planned.Uninstalled)))
 	}
 	return warning(summary+"deployments "+planned.Counts.String(), strings.Join(parts, "\n\n"))
 }
 
-// uninstalledLines returns a line for each set of clusters that lose the same releases.
-func uninstalledLines(uninstalled []deploy.UninstalledReleases) []string {
-	lines := make([]string, len(uninstalled))
-	for i, lost := range uninstalled {
-		lines[i] = folded(lost.Clusters) + ": " + folded(lost.Releases)
+// linesOf returns a line for each set of clusters with the same names.
+func linesOf(all []deploy.OnClusters) []string {
+	lines := make([]string, len(all))
+	for i, same := range all {
+		lines[i] = folded(same.Clusters) + ": " + folded(same.Names)
 	}
-	if len(lines) <= maxUninstalled {
+	if len(lines) <= maxListed {
 		return lines
 	}
 	clusters := 0
-	for _, lost := range uninstalled[maxUninstalled:] {
-		clusters += len(lost.Clusters)
+	for _, same := range all[maxListed:] {
+		clusters += len(same.Clusters)
 	}
-	return append(lines[:maxUninstalled], "and on "+status.Number(clusters, "more cluster"))
+	return append(lines[:maxListed], "and on "+status.Number(clusters, "more cluster"))
 }
 
 // folded joins names. Of many names it has the first ones, and the number of the others.
 func folded(names []string) string {
-	if len(names) <= maxUninstalled {
+	if len(names) <= maxListed {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxUninstalled], ", "), len(names)-maxUninstalled)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 }

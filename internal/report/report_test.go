@@ -66,16 +66,26 @@ func TestMessages(t *testing.T) {
 		"summary of a change": {
 			got: report.Change("all", deploy.PlanSummary{
 				Counts: status.Changes{Added: 2, Removed: 3, Kept: 1}, Stages: "1. web on a, b",
-				Uninstalled: []deploy.UninstalledReleases{{Clusters: []string{"a", "b"}, Releases: []string{"shop/logs"}}, {Clusters: []string{"c"}, Releases: []string{"shop/web"}}},
+				Uninstalled: []deploy.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"shop/logs"}}, {Clusters: []string{"c"}, Names: []string{"shop/web"}}},
 			}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 3 releases will be uninstalled, deployments +2 ~0 -3 =1",
 				Detail: "1. web on a, b\n\nUninstalled:\n  - a, b: shop/logs\n  - c: shop/web",
 			}},
 		},
+		"summary of new namespaces": {
+			got: report.Change("all", deploy.PlanSummary{
+				Counts: status.Changes{Added: 3}, Stages: "1. web on a, b",
+				Namespaces: []deploy.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"logs", "shop"}}, {Clusters: []string{"c"}, Names: []string{"shop"}}},
+			}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: deployments +3 ~0 -0 =0",
+				Detail: "1. web on a, b\n\nNew namespaces:\n  - a, b: logs, shop\n  - c: shop",
+			}},
+		},
 		"summary of a destroy": {
 			got: report.Change("all", deploy.PlanSummary{
-				Counts: status.Changes{Removed: 1}, Destroys: true, Uninstalled: []deploy.UninstalledReleases{{Clusters: []string{"a"}, Releases: []string{"shop/web"}}},
+				Counts: status.Changes{Removed: 1}, Destroys: true, Uninstalled: []deploy.OnClusters{{Clusters: []string{"a"}, Names: []string{"shop/web"}}},
 			}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 1 release will be uninstalled, deployments +0 ~0 -1 =0",
@@ -561,11 +571,11 @@ func TestBundleMessages(t *testing.T) {
 	}
 }
 
-func manyUninstalled() []deploy.UninstalledReleases {
-	many := []deploy.UninstalledReleases{{Releases: []string{"shop/r01"}}, {Clusters: []string{"x"}}}
+func manyUninstalled() []deploy.OnClusters {
+	many := []deploy.OnClusters{{Names: []string{"shop/r01"}}, {Clusters: []string{"x"}}}
 	for i := range 12 {
 		many[0].Clusters = append(many[0].Clusters, fmt.Sprintf("c%02d", i+1))
-		many[1].Releases = append(many[1].Releases, fmt.Sprintf("shop/r%02d", i+1))
+		many[1].Names = append(many[1].Names, fmt.Sprintf("shop/r%02d", i+1))
 	}
 	return many
 }
