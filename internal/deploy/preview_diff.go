@@ -78,6 +78,8 @@ type comparedChange struct {
 	moves []string
 	// usesLookup reports that the templates looked up objects of the release during the rendering.
 	usesLookup bool
+	// drift compares the release with its live objects, if others have changed them.
+	drift release.Compared
 }
 
 // Diff compares the changes of a plan with the deployed releases, as their records on the clusters
@@ -141,6 +143,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 	}
 	changes = takeOverPreview{c}.compare(ctx, cluster, snapshot, changes)
 	read := c.read(ctx, cluster, snapshot, changes)
+	drift := driftPreview{c}.compare(ctx, cluster, snapshot, changes, read)
 	for _, change := range changes {
 		observed := c.deployed(snapshot, change)
 		if observed == nil && c.isLeftOut(snapshot, change) {
@@ -151,6 +154,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 			c.withoutRelease(change)
 			continue
 		}
+		change.drift = drift[change.key]
 		c.compare(ctx, change, snapshot.UID, *observed, read[release.Key(observed.Namespace, observed.Release)])
 	}
 }
@@ -288,7 +292,9 @@ func (c *diffPreview) compareContents(ctx context.Context, change comparedChange
 	}
 	c.addImmutable(change, read.Documents)
 	preview.Notes = append(change.notes(), preview.Notes...)
-	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)})
+	changed := sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)}
+	all := driftPreview{c}.sides(&preview, change, changed)
+	c.add(change, preview, all...)
 }
 
 // withLookups returns the rendering of a change in which templates find the objects of the
@@ -421,15 +427,20 @@ func (c comparedChange) isNotRendered() bool {
 	return c.wanted != nil && c.rendering.Documents == nil && c.rendering.Irreproducible != ""
 }
 
-func (c *diffPreview) add(change comparedChange, preview diff.Preview, of sides) {
+// add adds the differences between all sides of a change.
+func (c *diffPreview) add(change comparedChange, preview diff.Preview, all ...sides) {
 	isAuto := c.PreviewRequest.Diff == DiffAuto
 	if isAuto && preview.Listed {
 		return // The objects of the plan show the same.
 	}
-	alterations, err := c.changesOf(of)
-	if err != nil {
-		c.notCompared(change, "its objects cannot be read")
-		return
+	var alterations []diff.ObjectChange
+	for _, of := range all {
+		found, err := c.changesOf(of)
+		if err != nil {
+			c.notCompared(change, "its objects cannot be read")
+			return
+		}
+		alterations = append(alterations, found...)
 	}
 	preview.Brief, preview.Unlisted = isAuto, preview.Unlisted || c.listed[change.key] == nil
 	c.addObjectChanges(change, preview, alterations)

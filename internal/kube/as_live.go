@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -54,6 +55,9 @@ func compareAll(of release.Comparison, live liveRelease) release.Compared {
 	scaled := scalers(live.parts)
 	for _, p := range live.parts {
 		got := live.seen[p.info]
+		if of.Wrote != nil && !countsAsDrift(p, got, compiled, of.Wrote.Observed) {
+			continue
+		}
 		if got.err != nil {
 			return release.Compared{Err: got.err}
 		}
@@ -64,7 +68,7 @@ func compareAll(of release.Comparison, live liveRelease) release.Compared {
 		if wanted, err = compiled.normalize(wanted); err != nil {
 			return release.Compared{Err: err}
 		}
-		if err := addSides(&both, p, wanted, got.object, compiled); err != nil {
+		if err := addSides(&both, p, wanted, got.object, compiled, of.Wrote); err != nil {
 			return release.Compared{Err: err}
 		}
 	}
@@ -72,7 +76,7 @@ func compareAll(of release.Comparison, live liveRelease) release.Compared {
 }
 
 // addSides adds the document of a wanted object, and that of the live object if it exists.
-func addSides(both *release.Compared, p manifestObject, wanted, live *unstructured.Unstructured, compiled rules) error {
+func addSides(both *release.Compared, p manifestObject, wanted, live *unstructured.Unstructured, compiled rules, wrote *release.Inspection) error {
 	after, err := documentOf(p, contentOf(wanted))
 	if err != nil {
 		return err
@@ -84,11 +88,26 @@ func addSides(both *release.Compared, p manifestObject, wanted, live *unstructur
 	if live, err = compiled.normalize(live); err != nil {
 		return err
 	}
-	before, err := documentOf(p, asLive(contentOf(wanted), live))
+	accepts := func(release.Difference) bool { return false }
+	if wrote != nil {
+		accepts = func(d release.Difference) bool { return isStored(wrote.Stored, describe(p.info), d) }
+	}
+	before, err := documentOf(p, asLive(contentOf(wanted), live, accepts))
 	if err == nil {
 		both.Before = append(both.Before, before)
 	}
 	return err
+}
+
+// countsAsDrift reports whether an object can differ from what its release has written.
+func countsAsDrift(p manifestObject, got readResult, compiled rules, by release.Observed) bool {
+	switch {
+	case got.err != nil:
+		return !apierrors.IsForbidden(got.err)
+	case got.object == nil:
+		return !compiled.ignoresMissing(p.wanted) && !isTemporary(p)
+	}
+	return owningRelease(got.object, by) == ""
 }
 
 // documentOf returns a content that contentOf made as a document. The data of a Secret is decoded

@@ -47,8 +47,8 @@ func TestAccCompare(t *testing.T) {
 	}
 }
 
-// A tenant chooses the content of a live Secret, and the plan of a take-over shows none of it.
-func TestAccAttackTakenOverSecret(t *testing.T) {
+// A tenant chooses the content of a live Secret. The plan that takes it over or corrects it shows none of it.
+func TestAccAttackLiveSecret(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "takeover")
 	const (
@@ -57,18 +57,24 @@ func TestAccAttackTakenOverSecret(t *testing.T) {
 	)
 	copied := func(value string) string { return configMap("copy", "") + "\ndata: {copy: " + value + "}" }
 	l.create(t, l.infos(t, live, copied("kiwi-7f3a91-live")))
-	compared := l.Compare(t.Context(), []release.Comparison{{Namespace: l.namespace, Documents: documentsOf(t, wanted, copied("plum-5c2b80-new"))}})[0]
-	if compared.Err != nil {
-		t.Fatal(compared.Err)
-	}
-	changes, err := diff.CompareHiding(compared.Before, compared.After, diff.HCLSides{})
-	if err != nil || len(changes) != 2 {
-		t.Fatalf("changes %v, %v", changes, err)
-	}
-	for _, change := range changes {
-		if text := change.Before + change.After; strings.Contains(text, "kiwi") || strings.Contains(text, "plum") {
-			t.Errorf("a value of a Secret is shown:\n%s", text)
-		}
+	corrected := l.inspection(release.Rules{})
+	for name, wrote := range map[string]*release.Inspection{"taken over": nil, "corrected": &corrected} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compared := l.Compare(t.Context(), []release.Comparison{{Namespace: l.namespace, Documents: documentsOf(t, wanted, copied("plum-5c2b80-new")), Wrote: wrote}})[0]
+			if compared.Err != nil {
+				t.Fatal(compared.Err)
+			}
+			changes, err := diff.CompareHiding(compared.Before, compared.After, diff.HCLSides{})
+			if err != nil || len(changes) != 2 {
+				t.Fatalf("changes %v, %v", changes, err)
+			}
+			for _, change := range changes {
+				if text := change.Before + change.After; strings.Contains(text, "kiwi") || strings.Contains(text, "plum") {
+					t.Errorf("a value of a Secret is shown:\n%s", text)
+				}
+			}
+		})
 	}
 }
 
@@ -83,4 +89,41 @@ func documentsOf(t *testing.T, manifests ...string) []diff.Document {
 		documents = append(documents, diff.Document{Content: string(content)})
 	}
 	return documents
+}
+
+// What others have changed is shown with both values. What a plan does not count as drift is not shown.
+func TestAccCompareDrift(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "compare-drift")
+	with := func(name, data string) string { return configMap(name, "") + "\ndata: " + data }
+	foreign := strings.Replace(with("foreign", "{a: edited}"), "metadata: {", "metadata: {annotations: {meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: ns}, ", 1)
+	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n"
+	l.create(t, l.infos(t, with("edited", "{a: edited, b: webhook, c: x}"), foreign))
+	documents := documentsOf(t, with("edited", "{a: x, b: x, c: x}"), with("foreign", "{a: x}"), with("missing", "{a: x}"), job)
+	wrote := l.inspection(release.Rules{})
+	found := l.inspect(t, l.Client, wrote.Rules, with("edited", "{a: edited, b: x, c: x}"))
+	wrote.Stored = found.Differences()
+	if len(wrote.Stored) != 1 {
+		t.Fatalf("stored differences: %v", wrote.Stored)
+	}
+	compared := l.Compare(t.Context(), []release.Comparison{{Namespace: l.namespace, Documents: documents, Wrote: &wrote}})[0]
+	if compared.Err != nil {
+		t.Fatal(compared.Err)
+	}
+	changes, err := diff.Compare(compared.Before, compared.After)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]string{}
+	for _, change := range changes {
+		got[change.Key] = [2]string{change.Before, change.After}
+	}
+	of := func(data string) string { return "apiVersion: v1\ndata:\n" + data + "kind: ConfigMap\nmetadata: {}\n" }
+	want := map[string][2]string{
+		"ConfigMap/" + l.namespace + "/edited":  {of("  a: edited\n  b: x\n  c: x\n"), of("  a: x\n  b: x\n  c: x\n")},
+		"ConfigMap/" + l.namespace + "/missing": {"", of("  a: x\n")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
 }

@@ -29,17 +29,20 @@ func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 }
 
 // asLive returns the wanted fields of an object as live has them, in the form of contentOf. A field
-// that only live has is left out, and so is one that live lacks. wanted can be changed.
-func asLive(wanted map[string]any, live *unstructured.Unstructured) map[string]any {
-	c := comparison{}
+// that only live has is left out, and so is one that live lacks. Differences that are accepted stay as
+// they are wanted. wanted can be changed.
+func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func(release.Difference) bool) map[string]any {
+	c := comparison{secret: isSecret(live)}
 	liveContent := contentOf(live)
 	typed, schema := typedForm(wanted)
 	for _, key := range sortedKeys(wanted) {
 		field := values{wanted: wanted[key], live: liveContent[key], typed: typed.field(key), set: setField(wanted, key)}
 		c.compare(path("").field(key), field, fieldSchema(schema, key))
 	}
-	for _, edit := range c.edits {
-		edit()
+	for i, edit := range c.edits {
+		if !accepts(c.found[i]) {
+			edit()
+		}
 	}
 	withoutAbsent(wanted)
 	return wanted
@@ -90,8 +93,8 @@ func withoutAbsent(value any) any {
 type comparison struct {
 	secret bool
 	found  []release.Difference
-	// edits turn the wanted values into the live ones. They have the places of found, without those
-	// for which nothing sets a value.
+	// edits turn the wanted values into the live ones. They have the places of found, or there are none
+	// because nothing sets a value.
 	edits []func()
 }
 

@@ -249,7 +249,7 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 	}
 	modified := release.Modification{Object: name}
 	for _, difference := range differences(wanted, compared) {
-		if known, ok := stored[release.DifferenceKey(name, difference.Path)]; ok && known == difference.Fingerprint {
+		if isStored(stored, name, difference) {
 			continue
 		}
 		modified.Differences = append(modified.Differences, difference)
@@ -272,6 +272,12 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 	}
 	finding.Ready++
 	return nil
+}
+
+// isStored reports whether the cluster made a difference itself when the object was written.
+func isStored(stored map[string]string, object string, of release.Difference) bool {
+	known, ok := stored[release.DifferenceKey(object, of.Path)]
+	return ok && known == of.Fingerprint
 }
 
 // setOwner sets the annotations that Helm writes on each object of a release.

@@ -101,6 +101,14 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 		}
 	}
 
+	// Somebody edits an object. The plan shows what the apply sets again.
+	w.apply(t)
+	w.edit(t, 0, configMaps, "web", `{"data":{"image":"edited","word":"edited"}}`)
+	output = plan()
+	expectSays(t, output, "ConfigMap "+w.namespace+"/web differs at data.image, data.word", "shop-web on a: objects ~1",
+		"~ ConfigMap/"+w.namespace+"/web: data - image: edited - word: edited + image: web:1.1 + word: (from HCL, changed)")
+	expectNoSecret(t, output)
+
 	// A text of the configuration changes. It was in no state.
 	w.apply(t)
 	configure("open sesame", "")

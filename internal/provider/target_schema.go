@@ -127,7 +127,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"diff": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `auto` (default): a warning with a unified diff of objects that change, which is left out if no object changes inside. " +
+				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `auto` (default): a warning with a unified diff of objects that change, which is left out if no object changes inside. It also shows live objects that the apply corrects. " +
 					"Equal diffs of several clusters are shown once. Values of Secrets are masked, and so are texts from the Terraform configuration, because they can be sensitive: they appear as `(from HCL)` or `(from HCL, changed)`. " +
 					"Numbers, booleans, keys and names are shown. Objects with values from the cluster, write-only values or encrypted files are not compared. " +
 					"`rendered`: also texts from the configuration, and what is added and removed; the value of a sensitive variable can appear. `summary`: no diff. Changing this setting deploys nothing.",

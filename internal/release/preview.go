@@ -59,17 +59,20 @@ func (d Deployed) OwnValues() bool {
 	return !slices.ContainsFunc(d.Revisions, func(revision Revision) bool { return !revision.Mark.UninstallPolicy.OwnValues })
 }
 
-// Comparison is a release whose objects are compared with the live ones before it is taken over.
+// Comparison is a release whose objects are compared with the live ones.
 type Comparison struct {
 	// Namespace is that of the release.
 	Namespace string
 	Rules     Rules
 	// Documents are the wanted objects and hooks. Hooks are not compared.
 	Documents []diff.Document
+	// Wrote is the release that has written the documents. Then only drift is a difference, as
+	// Finding has it. It is nil for a take-over.
+	Wrote *Inspection
 }
 
 // Compared are the objects of a Comparison. Before has the wanted fields as the live objects have
-// them: a take-over changes no others. An object that does not exist is in After only.
+// them: a write changes no others. An object that does not exist is in After only.
 type Compared struct {
 	Before, After []diff.Document
 	// Err is the reason why the objects could not be read.
