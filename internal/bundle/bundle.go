@@ -39,6 +39,17 @@ type Bundle struct {
 	Secrets *Secrets `json:"-"`
 }
 
+// Spelling returns how texts name the options of the bundle.
+func (b Bundle) Spelling() fleetyaml.Spelling { return spellingIn(b.DefinitionFile) }
+
+// spellingIn returns how texts name options of a definition in a file, "" for one that was passed to New.
+func spellingIn(file string) fleetyaml.Spelling {
+	if file == "" {
+		return fleetyaml.AsHCL
+	}
+	return fleetyaml.AsFleetYAML
+}
+
 // Labels returns the labels of the bundle, never nil. They must not be changed.
 func (b Bundle) Labels() map[string]string {
 	if b.Definition.Labels == nil {

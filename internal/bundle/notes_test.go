@@ -63,7 +63,7 @@ func TestNotes(t *testing.T) {
 		"annotations":                   {text: "annotations: {a: b}", files: plain, want: []string{"fleet.yaml:1:14: annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here"}},
 		"dependencies for one cluster":  {text: "targets: [{helm: {disableDependencyUpdate: true}}]", files: chart, want: []string{"fleet.yaml:1:44: disableDependencyUpdate of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of the root"}},
 		"dependencies for all clusters": {text: "helm: {disableDependencyUpdate: true}", files: chart},
-		"partitions of both kinds":      {text: "rolloutStrategy: {autoPartitionSize: 10%, partitions: [{clusterSelector: {}}]}", files: plain, want: []string{"fleet.yaml:1:18: autoPartitionSize and autoPartitionThreshold of the rolloutStrategy have no effect beside partitions"}},
+		"partitions of both kinds":      {text: "rolloutStrategy: {autoPartitionSize: 10%, partitions: [{clusterSelector: {}}]}", files: plain, want: []string{"fleet.yaml:1:18: autoPartitionSize and autoPartitionThreshold of the rollout strategy have no effect beside partitions"}},
 		"automatic partitions":          {text: "rolloutStrategy: {autoPartitionSize: 10%, autoPartitionThreshold: 3}", files: plain},
 	}
 	for name, test := range tests {

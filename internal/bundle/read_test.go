@@ -533,7 +533,7 @@ func TestNewErrors(t *testing.T) {
 	}{
 		"a fleet.yaml":   {text: "-- fleet.yml --\n-- a.yaml --\n", want: "the folder contains a fleet.yml, which would be ignored; remove it, or read this directory with fleet_gitrepo"},
 		"no files":       {text: "-- .hidden --\n", want: "bundle b: the folder contains no files"},
-		"bad options":    {def: fleetyaml.Definition{TargetCustomizationMode: "x"}, want: `options of bundle b: targetCustomizationMode "x" is neither FirstMatch nor AllMatches`},
+		"bad options":    {def: fleetyaml.Definition{TargetCustomizationMode: "x"}, want: `options of bundle b: target_customization_mode "x" is neither FirstMatch nor AllMatches`},
 		"no such values": {text: "-- a.yaml --\n", def: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{ValuesFiles: []string{"v"}}}}, want: `bundle b: reading values file "v": open v: file does not exist`},
 	}
 	for name, test := range tests {

@@ -108,7 +108,7 @@ type EncryptedValueError struct {
 // Error names the place.
 func (e *EncryptedValueError) Error() string {
 	return inFile(e.File, fmt.Sprintf("%s contains a value encrypted by sops, and values are not decrypted there; "+
-		"encrypt the whole file with sops, and list it in helm.valuesFiles", e.Place))
+		"encrypt the whole file with sops, and list it in %s", e.Place, spellingIn(e.File).Name("helm.valuesFiles")))
 }
 
 var (
@@ -226,7 +226,7 @@ func checkPlainValues(file string, def fleetyaml.Definition) error {
 		}
 		for _, key := range slices.Sorted(maps.Keys(options.Helm.TemplateValues)) {
 			if sops.Marked(options.Helm.TemplateValues[key]) {
-				return &EncryptedValueError{File: file, Place: "helm.templateValues." + key}
+				return &EncryptedValueError{File: file, Place: spellingIn(file).Name("helm.templateValues") + "." + key}
 			}
 		}
 	}

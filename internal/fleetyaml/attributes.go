@@ -95,7 +95,7 @@ func CompileSelector(attributes map[string]any) (labels.Selector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the selector as JSON: %w", err)
 	}
-	parsed, _, err := Parse("", fmt.Appendf(nil, `{"overrideTargets":[{"clusterSelector":%s}]}`, text), true)
+	parsed, _, err := ParseHCL(fmt.Appendf(nil, `{"overrideTargets":[{"clusterSelector":%s}]}`, text))
 	if invalid, ok := errors.AsType[*Error](err); ok && len(invalid.Problems) > 0 {
 		return nil, errors.New(invalid.Problems[0].Message)
 	}

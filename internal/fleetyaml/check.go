@@ -86,7 +86,7 @@ func (c *checker) text(node *yaml.Node, path string) {
 	case node.Kind != yaml.ScalarNode:
 		c.scalar(node, path, "text")
 	case slices.Contains([]string{"!!bool", "!!int", "!!float"}, tag(node)):
-		c.report.fail(node, WrongType, "%s must be text, and without quotes this is %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be text, and without quotes this is %s", option(path), describe(node))
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *checker) takesNumbers(path string) bool {
 // scalar requires a scalar with one of the tags, or with any tag if no tags are given.
 func (c *checker) scalar(node *yaml.Node, path, want string, tags ...string) {
 	if node.Kind != yaml.ScalarNode || (len(tags) > 0 && !slices.Contains(tags, tag(node))) {
-		c.report.fail(node, WrongType, "%s must be %s, not %s", path, want, describe(node))
+		c.report.fail(node, WrongType, "%s must be %s, not %s", option(path), want, describe(node))
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *checker) whole(node *yaml.Node, path string) {
 
 func (c *checker) list(node *yaml.Node, elem reflect.Type, path string) {
 	if node.Kind != yaml.SequenceNode {
-		c.report.fail(node, WrongType, "%s must be a list, not %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be a list, not %s", option(path), describe(node))
 		return
 	}
 	if elem == reflect.TypeFor[Customization]() {
@@ -145,7 +145,7 @@ func (c *checker) list(node *yaml.Node, elem reflect.Type, path string) {
 // anyMap checks a map whose keys are free.
 func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		c.report.fail(node, WrongType, "%s must be a map, not %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be a map, not %s", option(path), describe(node))
 		return
 	}
 	if typ.Elem().Kind() == reflect.Interface {
@@ -194,7 +194,7 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 // object checks a map whose keys are the fields of typ.
 func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		c.report.fail(node, WrongType, "%s must be a map, not %s", cmp.Or(path, "this"), describe(node))
+		c.report.fail(node, WrongType, "%s must be a map, not %s", option(cmp.Or(path, "this")), describe(node))
 		return
 	}
 	c.merged(node, typ, path)
@@ -202,7 +202,7 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	given := make(map[string]bool)
 	c.keys(node, func(key *yaml.Node, name string, value *yaml.Node) {
 		if hint, ok := c.withoutEffect[join(path, name)]; ok && !isZero(value, 0) {
-			c.report.note(key, Note, "%s has no effect here: %s", name, hint)
+			c.report.note(key, Note, "%s has no effect here: %s", option(name), hint)
 		}
 		field, ok := fields[name]
 		if !ok && c.withoutEffect[join(path, name)] != "" {
@@ -255,15 +255,15 @@ func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]r
 		known = nearest(name, fields)
 	}
 	where, guess := "", ""
-	if path != "" {
+	if path != "" && c.report.spelling == AsFleetYAML {
 		where = " in " + path
 	}
 	if known != "" {
-		guess = fmt.Sprintf("; did you mean %q?", known)
+		guess = fmt.Sprintf("; did you mean %q?", c.report.spelling.Name(known))
 	}
 	switch {
 	case c.strict:
-		c.report.fail(key, UnknownKey, "unknown key %q%s%s", name, where, guess)
+		c.report.fail(key, UnknownKey, "unknown key %q%s%s", option(name), where, guess)
 	case isField:
 		c.report.note(key, UnknownKey, "key %q is read as %q", name, known)
 		return known

@@ -55,7 +55,7 @@ func withoutLines(problems []Problem) []Problem {
 	}
 	stripped := make([]Problem, len(problems))
 	for i, p := range problems {
-		stripped[i] = Problem{Kind: p.Kind, Message: p.Message}
+		stripped[i] = Problem{Kind: p.Kind, Message: p.Message, Attribute: p.Attribute}
 	}
 	return stripped
 }
@@ -68,7 +68,10 @@ func (p Parser) parse(file string, data []byte, fields *fieldTypes) (Definition,
 	if root == nil {
 		return Definition{}, nil, nil
 	}
-	found := &report{}
+	found := &report{root: root, fields: fields}
+	if fields.inHCL {
+		found.spelling = AsHCL
+	}
 	newChecker(p.Strict, found, fields).definition(root)
 
 	def, err := fields.decode(data)

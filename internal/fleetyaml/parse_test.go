@@ -148,8 +148,8 @@ func TestParseProblems(t *testing.T) {
 			kind: fleetyaml.BadSelector,
 			text: "targets:\n- clusterSelector:\n    matchExpressions: [{key: a, operator: Equals}]\n- clusterGroupSelector: {matchLabels: {a: 'b c'}}\n",
 			want: []string{
-				`f:3:5: clusterSelector: matchExpressions "a": operator "Equals" is not one of In, NotIn, Exists, DoesNotExist`,
-				`f:4:25: clusterGroupSelector: matchLabels "a": values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+				`f:3:5: clusterSelector: expression about label "a": operator "Equals" is not one of In, NotIn, Exists, DoesNotExist`,
+				`f:4:25: clusterGroupSelector: label "a": values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 			},
 		},
 		"image scans": {

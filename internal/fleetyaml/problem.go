@@ -44,6 +44,8 @@ type Problem struct {
 	Line, Column int
 	Message      string
 	Kind         Kind
+	// Attribute is the path of the attribute for options in HCL: names, indexes of lists and MapKeys.
+	Attribute []any
 }
 
 // String returns the problem as compilers write it: file:line:column: message.

@@ -13,24 +13,32 @@ const maxProblems = 100
 type report struct {
 	// wrong are the problems that make the file unusable; notes are warnings.
 	wrong, notes []Problem
+	// spelling is that of all problems. For HCL, root and fields give the paths of attributes.
+	spelling Spelling
+	root     *yaml.Node
+	fields   *fieldTypes
 }
 
 func (r *report) fail(node *yaml.Node, kind Kind, format string, args ...any) {
-	r.wrong = appendProblem(r.wrong, node, kind, format, args...)
+	r.wrong = r.append(r.wrong, node, kind, format, args...)
 }
 
 func (r *report) note(node *yaml.Node, kind Kind, format string, args ...any) {
-	r.notes = appendProblem(r.notes, node, kind, format, args...)
+	r.notes = r.append(r.notes, node, kind, format, args...)
 }
 
-func appendProblem(problems []Problem, node *yaml.Node, kind Kind, format string, args ...any) []Problem {
+func (r *report) append(problems []Problem, node *yaml.Node, kind Kind, format string, args ...any) []Problem {
 	switch len(problems) {
 	case maxProblems + 1:
 		return problems
 	case maxProblems:
 		return append(problems, at(node, kind, "there are more problems; only %d are reported for each file", maxProblems))
 	}
-	return append(problems, at(node, kind, format, args...))
+	problem := at(node, kind, format, r.spelling.arguments(args)...)
+	if r.spelling == AsHCL {
+		problem.Attribute = r.fields.attributePath(r.root, node)
+	}
+	return append(problems, problem)
 }
 
 // mistyped reports whether decoding has lost something, so that the decoded definition is not worth

@@ -19,14 +19,14 @@ func (s *Selector) Compile() (labels.Selector, error) {
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		requirement, err := labels.NewRequirement(key, selection.Equals, []string{s.MatchLabels[key]})
 		if err != nil {
-			return nil, fmt.Errorf("matchLabels %q: %w", key, err)
+			return nil, fmt.Errorf("label %q: %w", key, err)
 		}
 		compiled = compiled.Add(*requirement)
 	}
 	for _, expression := range s.MatchExpressions {
 		requirement, err := expression.compile()
 		if err != nil {
-			return nil, fmt.Errorf("matchExpressions %q: %w", expression.Key, err)
+			return nil, fmt.Errorf("expression about label %q: %w", expression.Key, err)
 		}
 		compiled = compiled.Add(*requirement)
 	}

@@ -1,7 +1,6 @@
 package fleetyaml
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ func withoutEffect() map[string]string {
 	return map[string]string{
 		"allowedTargetNamespaceSelector": "Fleet's controllers set it; restrict who may change the Terraform configuration instead",
 		"correctDrift.keepFailHistory":   "failed revisions are always kept, as far as the history goes",
-		"downstreamResources":            "there is no management cluster to copy from; pass values in Terraform, or create the Secret on each cluster and reference it in helm.valuesFrom",
+		"downstreamResources":            "there is no management cluster to copy from; pass values in Terraform, or create the Secret on each cluster and let the chart's values come from it",
 		"overwrites":                     "Fleet's controllers set it; the apply moves objects between bundles",
 	}
 }
@@ -28,11 +27,11 @@ type validator struct {
 
 func (v validator) definition(root *yaml.Node, def Definition) {
 	if mode := def.TargetCustomizationMode; mode != "" && mode != FirstMatch && mode != AllMatches {
-		v.report.fail(lookup(root, "targetCustomizationMode"), Invalid, "targetCustomizationMode %q is neither %s nor %s", mode, FirstMatch, AllMatches)
+		v.report.fail(lookup(root, "targetCustomizationMode"), Invalid, "%s %q is neither %s nor %s", option("targetCustomizationMode"), mode, FirstMatch, AllMatches)
 	}
 	if def.OverrideTargets != nil && len(def.OverrideTargets) == 0 {
 		v.report.note(lookup(root, "overrideTargets"), Note,
-			"overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group \"default\"")
+			"%s is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group \"default\"", option("overrideTargets"))
 	}
 	scans := lookup(root, "imageScans")
 	if len(def.ImageScans) > 0 && !v.imageScans {
@@ -53,7 +52,7 @@ func (v validator) definition(root *yaml.Node, def Definition) {
 			v.criteria(lookup(items, i), item.Criteria)
 			if item.Helm != nil && item.Helm.DisableDependencyUpdate {
 				v.report.note(lookup(items, i, "helm", "disableDependencyUpdate"), Note,
-					"disableDependencyUpdate of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of the root")
+					"%s of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of the root", option("disableDependencyUpdate"))
 			}
 		}
 	}
@@ -77,7 +76,7 @@ func (v validator) criteria(node *yaml.Node, criteria Criteria) {
 
 func (v validator) selector(node *yaml.Node, name string, selector *Selector) {
 	if _, err := selector.Compile(); err != nil {
-		v.report.fail(node, BadSelector, "%s: %v", name, err)
+		v.report.fail(node, BadSelector, "%s: %v", option(name), err)
 	}
 }
 
@@ -86,7 +85,7 @@ func (v validator) rollout(node *yaml.Node, strategy RolloutStrategy) {
 	v.count(node, "maxUnavailablePartitions", strategy.MaxUnavailablePartitions)
 	v.count(node, "autoPartitionSize", strategy.AutoPartitionSize)
 	if len(strategy.Partitions) > 0 && (strategy.AutoPartitionSize != nil || strategy.AutoPartitionThreshold != nil) {
-		v.report.note(node, Note, "autoPartitionSize and autoPartitionThreshold of the rolloutStrategy have no effect beside partitions")
+		v.report.note(node, Note, "%s and %s of the rollout strategy have no effect beside partitions", option("autoPartitionSize"), option("autoPartitionThreshold"))
 	}
 	partitions := lookup(node, "partitions")
 	for i, partition := range strategy.Partitions {
@@ -100,7 +99,7 @@ func (v validator) count(node *yaml.Node, name string, count *Count) {
 		return
 	}
 	if _, err := count.Of(1); err != nil {
-		v.report.fail(lookup(node, name), Invalid, "%s: %v", name, err)
+		v.report.fail(lookup(node, name), Invalid, "%s: %v", option(name), err)
 	}
 }
 
@@ -108,15 +107,15 @@ func (v validator) count(node *yaml.Node, name string, count *Count) {
 func (v validator) dependency(node *yaml.Node, dependency Dependency) {
 	states := []string{"Ready", "NotReady", "WaitApplied", "ErrApplied", "OutOfSync", "Pending", "Modified"}
 	if dependency.Name == "" && dependency.Selector == nil {
-		v.report.fail(node, BadDependency, "an entry of dependsOn needs a name or a selector")
+		v.report.fail(node, BadDependency, "an entry of %s needs a name or a selector", option("dependsOn"))
 	}
 	if _, err := dependency.Selector.Compile(); err != nil {
 		v.report.fail(lookup(node, "selector"), BadDependency, "selector: %v", err)
 	}
 	for i, state := range dependency.AcceptedStates {
 		if !slices.Contains(states, state) {
-			v.report.fail(lookup(node, "acceptedStates", i), BadDependency, "%s",
-				fmt.Sprintf("acceptedStates: %q is not one of %s", state, strings.Join(states, ", ")))
+			v.report.fail(lookup(node, "acceptedStates", i), BadDependency,
+				"%s: %q is not one of %s", option("acceptedStates"), state, strings.Join(states, ", "))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 	if !d.Options.CreatesNamespace() {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
-			return status.Named(err, "reading the namespace %s, which must exist with createNamespace: false", d.Namespace)
+			return status.Named(err, "reading the namespace %s, which is not created because %s is false", d.Namespace, d.Bundle.Spelling().Name("createNamespace"))
 		}
 		return nil
 	}

@@ -24,7 +24,7 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return fmt.Sprintf("entry %d of diff.comparePatches: %v", e.Index+1, e.Err)
+	return fmt.Sprintf("compare patch %d of diff: %v", e.Index+1, e.Err)
 }
 
 // Unwrap gives the cause.

@@ -44,8 +44,8 @@ func TestCheckRules(t *testing.T) {
 				return
 			}
 			rule, ok := errors.AsType[*RuleError](err)
-			if !ok || rule.Index != 1 || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "entry 2") {
-				t.Errorf("error = %v, want entry 2 and %q", err, test.want)
+			if !ok || rule.Index != 1 || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "compare patch 2") {
+				t.Errorf("error = %v, want compare patch 2 and %q", err, test.want)
 			}
 		})
 	}

@@ -257,7 +257,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	w.expectEmptyPlan(t)
 
 	configure("diff = { compare_patches = [{ kind = \"ConfigMap\", json_pointers = [\"data\"] }] }")
-	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "No deployment of this target was started")
+	w.fail(t, []string{"plan", "-input=false"}, "Compare patch 1 of diff", `"data" does not begin with a slash`, "No deployment of this target was started")
 }
 
 // With drift = "release" only release records are compared, without the right to read objects. If

@@ -6,6 +6,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -15,11 +16,12 @@ import (
 // folder unchanged, in any namespace.
 type NotADefinitionError struct {
 	Kind, Name, File, Namespace string
+	Spelling                    fleetyaml.Spelling
 }
 
 func (e *NotADefinitionError) Error() string {
 	return fmt.Sprintf("%s: %s %s is not a custom resource definition, but the bundle is restricted to namespace %s; "+
-		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
+		"move it to templates/, or use %s instead of namespace", e.File, e.Kind, e.Name, e.Namespace, e.Spelling.Name("defaultNamespace"))
 }
 
 // CheckCRDs checks the objects below crds/. Helm creates them before it stores a release, and they
@@ -48,7 +50,7 @@ func readCRD(name string, content []byte, d target.Deployment) ([]*unstructured.
 			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: a %s has no name", name, object.GetKind())}
 		}
 		if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
-			return nil, &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: name, Namespace: d.Namespace}
+			return nil, &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: name, Namespace: d.Namespace, Spelling: d.Bundle.Spelling()}
 		}
 	}
 	return objects, nil

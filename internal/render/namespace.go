@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -15,10 +16,11 @@ import (
 // without a namespace.
 type ClusterScopedError struct {
 	Kind, Name, Namespace string
+	Spelling              fleetyaml.Spelling
 }
 
 func (e *ClusterScopedError) Error() string {
-	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use defaultNamespace instead of namespace to allow it", e.Kind, e.Name, e.Namespace)
+	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use %s instead of namespace to allow it", e.Kind, e.Name, e.Namespace, e.Spelling.Name("defaultNamespace"))
 }
 
 // namespacer puts every object into one namespace and refuses objects that have no namespace
@@ -27,13 +29,14 @@ func (e *ClusterScopedError) Error() string {
 type namespacer struct {
 	namespace string
 	mapper    meta.RESTMapper
+	spelling  fleetyaml.Spelling
 }
 
 // move changes objects in place. They are the members of lists, not the lists.
 func (n namespacer) move(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if n.clusterScoped(object) {
-			return &ClusterScopedError{Kind: object.GetKind(), Name: object.GetName(), Namespace: n.namespace}
+			return &ClusterScopedError{Kind: object.GetKind(), Name: object.GetName(), Namespace: n.namespace, Spelling: n.spelling}
 		}
 		object.SetNamespace(n.namespace)
 	}
@@ -63,7 +66,7 @@ func (n namespacer) isRoot(kind schema.GroupKind, versions ...string) bool {
 // kinds without a namespace. Errors: *ClusterScopedError, *manifest.ForbiddenRecordError.
 func Confine(objects []*unstructured.Unstructured, d target.Deployment, mapper meta.RESTMapper) ([]*unstructured.Unstructured, error) {
 	if d.Options.Namespace != "" {
-		if err := (namespacer{namespace: d.Namespace, mapper: mapper}).move(manifest.Flatten(objects)); err != nil {
+		if err := (namespacer{namespace: d.Namespace, mapper: mapper, spelling: d.Bundle.Spelling()}).move(manifest.Flatten(objects)); err != nil {
 			return nil, err
 		}
 	}

@@ -70,7 +70,14 @@ func (s BundleSource) elementFailure(err *source.ElementError) []Message {
 
 // failure reports that bundles could not be built, at the attribute that is the cause.
 func (s BundleSource) failure(err error, hint string) []Message {
-	at, next := s.Attribute, readsOnly
+	next := readsOnly
+	if hint != "" {
+		next += " " + hint
+	}
+	if messages := s.invalidOptions(err, next); len(messages) > 0 {
+		return messages
+	}
+	at := s.Attribute
 	var (
 		noMatch *bundle.NoMatchError
 		invalid *fleetyaml.Error
@@ -78,13 +85,25 @@ func (s BundleSource) failure(err error, hint string) []Message {
 	if s.ReadsPaths && (errors.As(err, &noMatch) || errors.As(err, &invalid)) {
 		at = "paths"
 	}
-	if hint != "" {
-		next += " " + hint
-	}
 	if errors.As(err, &invalid) {
 		next += " Correct the file and plan again."
 	}
 	return failureAt([]any{at}, "Cannot build the bundles of "+s.Name, Sentence(err)+"\n\n"+next)
+}
+
+// invalidOptions reports each wrong option at its attribute, if the options are in HCL.
+func (s BundleSource) invalidOptions(err error, next string) []Message {
+	invalid, ok := errors.AsType[*fleetyaml.Error](err)
+	if !ok {
+		return nil
+	}
+	var messages []Message
+	for _, problem := range invalid.Problems {
+		if len(problem.Attribute) > 0 {
+			messages = append(messages, failureAt(problem.Attribute, "Cannot build the bundles of "+s.Name, Sentence(errors.New(problem.Message))+"\n\n"+next)...)
+		}
+	}
+	return messages
 }
 
 // NoNewCommits warns that the newest commit of a branch cannot be read.

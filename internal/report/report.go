@@ -4,6 +4,7 @@
 package report
 
 import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ type Message struct {
 }
 
 // MapKey is a key of a map in the path to an attribute.
-type MapKey string
+type MapKey = fleetyaml.MapKey
 
 // failure returns one error.
 func failure(summary, detail string) []Message {

@@ -205,7 +205,7 @@ func TestRenderRefusesClusterScopedInForcedNamespace(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v, want a ClusterScopedError", err)
 	}
-	if diff := cmp.Diff(render.ClusterScopedError{Kind: "Namespace", Name: "other", Namespace: "ns"}, *refused); diff != "" {
+	if diff := cmp.Diff(render.ClusterScopedError{Kind: "Namespace", Name: "other", Namespace: "ns", Spelling: fleetyaml.AsHCL}, *refused); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -28,7 +28,7 @@ func TestGenerateNotes(t *testing.T) {
 		got = append(got, note.String())
 	}
 	want := []string{
-		`overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group "default"`,
+		`override_targets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group "default"`,
 		`yaml.overlays names "gone" and has no effect: the folder overlays/gone does not exist`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

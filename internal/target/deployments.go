@@ -138,7 +138,7 @@ func (r *Result) refuseClashes() {
 		}
 		r.Failures = append(r.Failures, Failure{
 			Cluster: d.Cluster, Bundle: d.Bundle.Name,
-			Err: &ReleaseClashError{Release: d.Release, Namespace: d.Namespace, Bundles: slices.Sorted(slices.Values(bundles))},
+			Err: &ReleaseClashError{Release: d.Release, Namespace: d.Namespace, Bundles: slices.Sorted(slices.Values(bundles)), Spelling: d.Bundle.Spelling()},
 		})
 		return true
 	})
@@ -397,7 +397,7 @@ func (d Deployment) CheckNames() error {
 	}
 	account := d.Options.ServiceAccount
 	if account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
-		return &ServiceAccountNameError{Name: account}
+		return &ServiceAccountNameError{Name: account, Spelling: d.Bundle.Spelling()}
 	}
 	return nil
 }

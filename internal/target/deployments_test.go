@@ -107,7 +107,7 @@ func TestMatchErrors(t *testing.T) {
 		"an unknown group":   {target.Rule{ClusterGroup: "h"}, `rule 2: no cluster group is called "h"; the cluster groups are g`},
 		"a broken selector": {
 			target.Rule{ClusterSelector: &fleetyaml.Selector{MatchExpressions: []fleetyaml.Requirement{{Key: "a", Operator: "Like"}}}},
-			`rule 2: cluster selector: matchExpressions "a": operator "Like" is not one of In, NotIn, Exists, DoesNotExist`,
+			`rule 2: cluster selector: expression about label "a": operator "Like" is not one of In, NotIn, Exists, DoesNotExist`,
 		},
 	}
 	for name, test := range tests {
@@ -261,7 +261,7 @@ func TestDeploymentsClash(t *testing.T) {
 	for _, f := range result.Failures {
 		got = append(got, target.Key(f.Cluster, f.Bundle)+": "+f.Err.Error())
 	}
-	const text = "bundles a, b all use release same in namespace default; set another helm.releaseName or namespace for each"
+	const text = "bundles a, b all use release same in namespace default; set another helm.release_name or namespace for each"
 	if diff := cmp.Diff([]string{"two/a: " + text, "two/b: " + text}, got); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -544,7 +544,7 @@ func TestCheckServiceAccount(t *testing.T) {
 	for name, legal := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := target.Deployment{Namespace: "one", Options: fleetyaml.Options{ServiceAccount: name}}.CheckNames()
+			err := target.Deployment{Namespace: "one", Bundle: &bundle.Bundle{Name: "web"}, Options: fleetyaml.Options{ServiceAccount: name}}.CheckNames()
 			if _, refused := errors.AsType[*target.ServiceAccountNameError](err); refused == legal {
 				t.Errorf("got %v, want it legal: %t", err, legal)
 			}

@@ -3,6 +3,8 @@ package target
 import (
 	"fmt"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // RuleError reports what is wrong with one rule. Index counts from 0.
@@ -109,12 +111,13 @@ func (e *ReleaseNameError) Error() string {
 type ReleaseClashError struct {
 	Release, Namespace string
 	// Bundles are sorted.
-	Bundles []string
+	Bundles  []string
+	Spelling fleetyaml.Spelling
 }
 
 // Error names the release and the bundles.
 func (e *ReleaseClashError) Error() string {
-	return fmt.Sprintf("bundles %s all use release %s in namespace %s; set another helm.releaseName or namespace for each", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
+	return fmt.Sprintf("bundles %s all use release %s in namespace %s; set another %s or namespace for each", strings.Join(e.Bundles, ", "), e.Release, e.Namespace, e.Spelling.Name("helm.releaseName"))
 }
 
 // NamespaceNameError reports that the name of a deployment's namespace is not valid.
@@ -129,10 +132,11 @@ func (e *NamespaceNameError) Error() string {
 
 // ServiceAccountNameError reports that the name of a bundle's service account is not valid.
 type ServiceAccountNameError struct {
-	Name string
+	Name     string
+	Spelling fleetyaml.Spelling
 }
 
 // Error describes the valid names.
 func (e *ServiceAccountNameError) Error() string {
-	return fmt.Sprintf("serviceAccount %q is not a valid name of a service account: it must be a DNS name of at most %d characters", e.Name, maxServiceAccountName)
+	return fmt.Sprintf("%s %q is not a valid name of a service account: it must be a DNS name of at most %d characters", e.Spelling.Name("serviceAccount"), e.Name, maxServiceAccountName)
 }
