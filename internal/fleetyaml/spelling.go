@@ -84,7 +84,7 @@ func (t *fieldTypes) find(from, to *yaml.Node, typ reflect.Type) (path []any, fo
 	if from == to {
 		return nil, true
 	}
-	switch from.Kind {
+	switch from.Kind { //nolint:exhaustive // Other nodes have nothing below them.
 	case yaml.SequenceNode:
 		if typ.Kind() != reflect.Slice {
 			break

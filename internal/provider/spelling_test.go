@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ var camelCase = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]+)+\b`)
 type given map[string]any
 
 func (g given) value(of tftypes.Type) tftypes.Value {
-	object := of.(tftypes.Object) //nolint:errcheck,forcetypeassert // a mistake of a row
+	object := of.(tftypes.Object) //nolint:forcetypeassert // a mistake of a row
 	values := map[string]tftypes.Value{}
 	for name, kind := range object.AttributeTypes {
 		values[name] = tftypes.NewValue(kind, nil)
@@ -31,16 +32,16 @@ func (g given) value(of tftypes.Type) tftypes.Value {
 func valueOf(of tftypes.Type, set any) tftypes.Value {
 	switch of := of.(type) {
 	case tftypes.Object:
-		return set.(given).value(of) //nolint:errcheck,forcetypeassert // a mistake of a row
+		return set.(given).value(of) //nolint:forcetypeassert // a mistake of a row
 	case tftypes.List:
 		var items []tftypes.Value
-		for _, item := range set.([]any) { //nolint:errcheck,forcetypeassert // a mistake of a row
+		for _, item := range set.([]any) { //nolint:forcetypeassert // a mistake of a row
 			items = append(items, valueOf(of.ElementType, item))
 		}
 		return tftypes.NewValue(of, items)
 	case tftypes.Map:
 		items := map[string]tftypes.Value{}
-		for key, item := range set.(map[string]any) { //nolint:errcheck,forcetypeassert // a mistake of a row
+		for key, item := range set.(map[string]any) { //nolint:forcetypeassert // a mistake of a row
 			items[key] = valueOf(of.ElementType, item)
 		}
 		return tftypes.NewValue(of, items)
@@ -88,9 +89,7 @@ func TestMessagesAboutHCLSpeakHCL(t *testing.T) {
 				t.Fatal(wrong)
 			}
 			options := given{"name": "web", "files": map[string]any{"m.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"}}
-			for attribute, set := range test.options {
-				options[attribute] = set
-			}
+			maps.Copy(options, test.options)
 			found := c.diagnostics(t, "fleet_bundle", options.value(c.schemas.ResourceSchemas["fleet_bundle"].Block.ValueType()))
 			said, at := "", ""
 			for _, diagnostic := range found {

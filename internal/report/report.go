@@ -4,10 +4,11 @@
 package report
 
 import (
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // Severity is the severity of a message.
