@@ -249,7 +249,7 @@ func TestAccNamespaceIsNotMadeUnasked(t *testing.T) {
 	asked := request(nil)
 	asked.Write = []target.Deployment{o.deployment("one", "v1-a", configMapFile("one"), fleetyaml.Options{CreateNamespace: &no, NamespaceLabels: map[string]string{"a": "b"}})}
 	outcome := o.engine.Apply(t.Context(), asked)
-	if len(outcome.Failures) != 1 || !strings.Contains(outcome.Failures[0].Err.Error(), "createNamespace") {
+	if len(outcome.Failures) != 1 || !strings.Contains(outcome.Failures[0].Err.Error(), "create_namespace is false") {
 		t.Errorf("failures: %v", outcome.Failures)
 	}
 	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -35,7 +35,7 @@ func TestAccExamplesAreValid(t *testing.T) {
 	for _, block := range blocks {
 		examples["README.md"] += block[1]
 	}
-	guide := regexp.MustCompile("(?s)```hcl\n(.*?)```").FindStringSubmatch(read(t, "../../templates/guides/hcp-terraform.md.tmpl"))
+	guide := regexp.MustCompile("(?s)```hcl\n(terraform {.*?)```").FindStringSubmatch(read(t, "../../templates/guides/hcp-terraform.md.tmpl"))
 	if guide == nil {
 		t.Fatal("the guide shows no HCL")
 	}
