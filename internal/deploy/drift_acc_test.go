@@ -119,13 +119,13 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 }
 
 // An object that has lost Helm's annotations is drift, and the next apply writes them again. An object
-// of another release is told and left alone. An upgrade that has it fails and writes no object.
+// of another release is named and left alone. An upgrade that contains it fails and writes no object.
 func TestAccOwnershipAnnotations(t *testing.T) {
 	t.Parallel()
 	const name, namespace = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 	tests := map[string]struct {
 		annotations string
-		want        string // What the refresh tells of the object.
+		want        string // The text of the refresh about the object.
 		corrected   bool
 		upgrade     bool // Another version is deployed.
 		consent     bool

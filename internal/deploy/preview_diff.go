@@ -379,7 +379,7 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 	if observed.Status != release.StatusDeployed {
 		preview.Unlisted = true // The state has the objects of the revision before.
-		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status)+formerText(len(read.Revisions)-1))
+		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d (%s)", observed.Revision, observed.Status)+formerText(len(read.Revisions)-1))
 	}
 	switch {
 	case own.IsForged(observed):
@@ -405,9 +405,9 @@ func formerText(revisions int) string {
 	case 0:
 		return ""
 	case 1:
-		return ", and with the revision before it"
+		return " and the revision before it"
 	}
-	return fmt.Sprintf(", and with the %d revisions before it", revisions)
+	return fmt.Sprintf(" and the %d revisions before it", revisions)
 }
 
 // notes returns notes on how reliable a rendering is.

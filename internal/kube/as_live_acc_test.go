@@ -24,17 +24,7 @@ func TestAccCompare(t *testing.T) {
 	compared := l.Compare(t.Context(), []release.Comparison{{
 		Namespace: l.namespace, Rules: release.Rules{ComparePatches: []fleetyaml.ComparePatch{ignored}}, Documents: documents,
 	}})[0]
-	if compared.Err != nil {
-		t.Fatal(compared.Err)
-	}
-	changes, err := diff.Compare(compared.Before, compared.After)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][2]string{}
-	for _, change := range changes {
-		got[change.Key] = [2]string{change.Before, change.After}
-	}
+	got := changesIn(t, compared)
 	of := func(value string) string {
 		return "apiVersion: v1\ndata:\n  a: " + value + "\nkind: ConfigMap\nmetadata: {}\n"
 	}
@@ -107,17 +97,7 @@ func TestAccCompareDrift(t *testing.T) {
 		t.Fatalf("stored differences: %v", wrote.Stored)
 	}
 	compared := l.Compare(t.Context(), []release.Comparison{{Namespace: l.namespace, Documents: documents, Wrote: &wrote}})[0]
-	if compared.Err != nil {
-		t.Fatal(compared.Err)
-	}
-	changes, err := diff.Compare(compared.Before, compared.After)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][2]string{}
-	for _, change := range changes {
-		got[change.Key] = [2]string{change.Before, change.After}
-	}
+	got := changesIn(t, compared)
 	of := func(data string) string { return "apiVersion: v1\ndata:\n" + data + "kind: ConfigMap\nmetadata: {}\n" }
 	want := map[string][2]string{
 		"ConfigMap/" + l.namespace + "/edited":  {of("  a: edited\n  b: x\n  c: x\n"), of("  a: x\n  b: x\n  c: x\n")},
@@ -126,4 +106,21 @@ func TestAccCompareDrift(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
+}
+
+// changesIn returns both sides of each object that differs, by its key.
+func changesIn(t *testing.T, compared release.Compared) map[string][2]string {
+	t.Helper()
+	if compared.Err != nil {
+		t.Fatal(compared.Err)
+	}
+	changes, err := diff.Compare(compared.Before, compared.After)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][2]string{}
+	for _, change := range changes {
+		found[change.Key] = [2]string{change.Before, change.After}
+	}
+	return found
 }

@@ -31,7 +31,7 @@ func TestAccRevertOfAFailedUpgrade(t *testing.T) {
 
 	deploy(workload(""))
 	plan := unwrapped(w.run(t, "plan", "-input=false"))
-	expectMention(t, plan, "compared with revision 2, which is failed, and with the revision before it",
+	expectMention(t, plan, "compared with revision 2 (failed) and the revision before it",
 		"~ Deployment.apps/"+s.namespace+"/web: spec.template.spec - hostNetwork: true - nodeSelector:", "- ConfigMap/"+s.namespace+"/extra")
 	w.apply(t)
 	w.expectEmptyPlan(t)

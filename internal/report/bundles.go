@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -91,17 +92,17 @@ func (s BundleSource) failure(err error, hint string) []Message {
 	return failureAt([]any{at}, "Cannot build the bundles of "+s.Name, Sentence(err)+"\n\n"+next)
 }
 
-// invalidOptions reports each wrong option at its attribute, if the options are in HCL.
+// invalidOptions reports each wrong option at its attribute, if the options are in HCL. A problem of
+// no single attribute is reported beside them.
 func (s BundleSource) invalidOptions(err error, next string) []Message {
 	invalid, ok := errors.AsType[*fleetyaml.Error](err)
-	if !ok {
+	hasAttribute := func(problem fleetyaml.Problem) bool { return len(problem.Attribute) > 0 }
+	if !ok || !slices.ContainsFunc(invalid.Problems, hasAttribute) {
 		return nil
 	}
 	var messages []Message
 	for _, problem := range invalid.Problems {
-		if len(problem.Attribute) > 0 {
-			messages = append(messages, failureAt(problem.Attribute, "Cannot build the bundles of "+s.Name, Sentence(errors.New(problem.Message))+"\n\n"+next)...)
-		}
+		messages = append(messages, failureAt(problem.Attribute, "Cannot build the bundles of "+s.Name, Sentence(errors.New(problem.Message))+"\n\n"+next)...)
 	}
 	return messages
 }
