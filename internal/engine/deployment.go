@@ -164,6 +164,18 @@ func failureOf(conditions []condition, kind string) (text string, found bool) {
 	return "", false
 }
 
+// hasErrorOf reports whether d has the error of former, the deployment before a change. The agent
+// removes an error when it has carried out the change (Fleet:
+// internal/cmd/agent/controller/bundledeployment_controller.go), or writes another.
+func (d *bundleDeployment) hasErrorOf(former *bundleDeployment) bool {
+	if d == nil || former == nil || d.Spec.DeploymentID == former.Spec.DeploymentID {
+		return false
+	}
+	text, failed := failureOf(d.Status.Conditions, "Deployed")
+	formerText, hadFailed := failureOf(former.Status.Conditions, "Deployed")
+	return failed && hadFailed && text == formerText
+}
+
 // waitsForDependencies is in the message of a deployment that waits for others
 // (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
 const waitsForDependencies = "dependent bundle(s) are not ready"
@@ -180,6 +192,9 @@ type sighting struct {
 	// isUnobserved reports that Fleet's controller has not processed the Bundle, although digest is
 	// the same as before: another client had changed the Bundle, and it was restored.
 	isUnobserved bool
+	// isFormer reports that the agent has probably not looked at the change yet: its error is that of
+	// the deployment before. A deployment that goes back would otherwise count as applied at once.
+	isFormer bool
 	// bundleMessage is the reason why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
 	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
@@ -248,6 +263,8 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.WaitApplied, "Fleet waits for the Secret with the values of its BundleDeployment"
 	case !isApplied && failed && strings.Contains(deployed, waitsForDependencies):
 		return status.WaitApplied, t.shown(deployed)
+	case s.isFormer:
+		return status.WaitApplied, notApplied + s.agent.text()
 	case !isApplied && failed:
 		return status.ErrApplied, t.shown(deployed) + s.agent.text()
 	case bd.Spec.DeploymentID == "":

@@ -35,6 +35,8 @@ func TestDetermine(t *testing.T) {
 		"not applied":                      {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"appliedDeploymentID": "1", "ready": true, "nonModified": true}}`, state: status.WaitApplied, text: "the agent has not applied the last change yet"},
 		"not applied, agent offline":       {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"appliedDeploymentID": "1"}}`, with: sighting{agent: agent{offline: true, lastSeen: time.Unix(0, 0)}}, state: status.WaitApplied, text: "the agent has not applied the last change yet; the agent of the cluster was last seen at 1970-01-01T00:00:00Z"},
 		"render error":                     {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"appliedDeploymentID": "1", "ready": true, "conditions": [{"type": "Deployed", "status": "False", "message": "YAML parse error"}]}}`, state: status.ErrApplied, text: "YAML parse error"},
+		"error of the deployment before":   {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"appliedDeploymentID": "1", "conditions": [{"type": "Deployed", "status": "False", "message": "YAML parse error"}]}}`, with: sighting{isFormer: true}, state: status.WaitApplied, text: "the agent has not applied the last change yet"},
+		"back, and the error stands":       {deployment: `{` + applied + `"ready": true, "nonModified": true, "conditions": [{"type": "Deployed", "status": "False", "message": "YAML parse error"}]}}`, with: sighting{isFormer: true}, state: status.WaitApplied, text: "the agent has not applied the last change yet"},
 		"waits for dependencies":           {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "message": "dependent bundle(s) are not ready: [db]"}]}}`, state: status.WaitApplied, text: "dependent bundle(s) are not ready: [db]"},
 		"install failed, and applied":      {deployment: `{` + applied + `"conditions": [{"type": "Installed", "status": "False", "message": "exists and cannot be imported"}]}}`, state: status.ErrApplied, text: "exists and cannot be imported"},
 		"not ready":                        {deployment: `{` + applied + `"nonReadyStatus": [{"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "a", "name": "b", "summary": {"message": ["0 of 1 available"]}}]}}`, state: status.NotReady, text: "not ready: Deployment a/b is 0 of 1 available"},
@@ -137,5 +139,41 @@ func TestRefreshHidesSecrets(t *testing.T) {
 	}
 	if got := messageOf(deploy.Record{State: status.ErrApplied, Message: "(sensitive value) is no number"}, secret()); got != "(sensitive value) is no number" {
 		t.Errorf("after an apply that failed: got %q", got)
+	}
+}
+
+// An agent leaves the error of a deployment until it has carried out the next change.
+func TestHasErrorOf(t *testing.T) {
+	t.Parallel()
+	failed := func(id, text string) *bundleDeployment {
+		bd := &bundleDeployment{}
+		bd.Spec.DeploymentID = id
+		bd.Status.Conditions = []condition{{Type: "Deployed", Status: "False", Message: text}}
+		return bd
+	}
+	deployed := func(id string) *bundleDeployment {
+		bd := &bundleDeployment{}
+		bd.Spec.DeploymentID = id
+		return bd
+	}
+	tests := map[string]struct {
+		former, now *bundleDeployment
+		want        bool
+	}{
+		"first":                 {now: failed("1", "a")},
+		"none yet":              {former: failed("1", "a")},
+		"after a success":       {former: deployed("1"), now: failed("2", "a")},
+		"success":               {former: failed("1", "a"), now: deployed("2")},
+		"another error":         {former: failed("1", "a"), now: failed("2", "b")},
+		"the same error":        {former: failed("1", "a"), now: failed("2", "a"), want: true},
+		"the same change again": {former: failed("1", "a"), now: failed("1", "a")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.now.hasErrorOf(test.former); got != test.want {
+				t.Errorf("hasErrorOf returns %t, want %t", got, test.want)
+			}
+		})
 	}
 }
