@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -77,10 +80,12 @@ func TestAccGoingBack(t *testing.T) {
 			if _, err := deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata": {"annotations": {"`+owner+`": null}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			before := d.states()
-			noFailures(t, d.refresh(t).Failures)
-			if diff := cmp.Diff(before, d.states()); diff != "" {
-				t.Errorf("states without the ownership annotation (-before +after):\n%s", diff)
+			err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+				noFailures(t, d.refresh(t).Failures) // NotReady for a moment: what went back is still rolled out.
+				return d.states()[clusters[0].Name+"/web"] == "Ready", nil
+			})
+			if err != nil {
+				t.Errorf("states without the ownership annotation: %v: %v", d.states(), err)
 			}
 			apply(map[string]string{"a.yaml": webWith("a", ""), "b.yaml": configMap("more", "x")}, "")
 			if live, err = deployments.Get(t.Context(), "web", metav1.GetOptions{}); err != nil || live.Annotations[owner] != "web" {
