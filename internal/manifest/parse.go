@@ -74,7 +74,8 @@ func parseStrictly(content []byte, isMeant func(document map[string]any) bool) (
 	}
 	var objects []*unstructured.Unstructured
 	for _, document := range parsed {
-		if !isMeant(document.object.Object) {
+		// Other readers see what follows an empty value.
+		if object := document.object.Object; !isMeant(object) && (len(object) > 0 || isSingle(document.text)) {
 			continue
 		}
 		if err := document.check(); err != nil {
