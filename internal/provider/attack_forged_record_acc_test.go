@@ -190,12 +190,16 @@ func TestAttackForgedRecordHidesObjects(t *testing.T) {
 	}
 }
 
-// written returns a fleet_bundle that is written as the service account of the namespace, if it has one.
-func (r *reach) written(bundle string, hasAccount bool) string {
-	if !hasAccount {
-		return bundle
-	}
-	return strings.Replace(bundle, "{\n", "{\n  service_account = \""+r.namespace+"\"\n", 1)
+// written returns a fleet_bundle that is confined. Its attribute for the namespace has another name
+// than that of a fleet_gitrepo.
+func (r *reach) written(bundle string, confined confinement) string {
+	settings := strings.NewReplacer("target_namespace", "namespace", "NAMESPACE", r.namespace).Replace(confined.settings)
+	return strings.Replace(bundle, "{\n", "{\n"+settings, 1)
+}
+
+// under returns the provider block with the policies of a confinement.
+func (r *reach) under(confined confinement, rest string) string {
+	return r.provider(strings.ReplaceAll(confined.policies+rest, "NAMESPACE", r.namespace), on)
 }
 
 // makeAdministrator gives the service account of makeAccount all rights on the cluster.
@@ -237,11 +241,12 @@ func TestAttackForgedDigest(t *testing.T) {
 		args              []string
 		// isSaved is true if the record is forged after the plan.
 		isClosed, isSaved bool
-		hasAccount        bool
+		confined          confinement
 	}{
 		"plain":                        {args: applying},
-		"an account":                   {args: applying, hasAccount: true},
-		"policies":                     {args: applying, windows: confinements()["by policies"].policies},
+		"by its namespace":             {args: applying, confined: confinements()["by its namespace"]},
+		"by an account":                {args: applying, confined: confinements()["by an account"]},
+		"by policies":                  {args: applying, confined: confinements()["by policies"]},
 		"after the plan":               {args: []string{"apply", "-input=false", "tfplan"}, isSaved: true},
 		"without refresh":              {args: append(slices.Clone(applying), "-refresh=false")},
 		"drift of releases":            {args: applying, settings: "drift = \"release\""},
@@ -253,12 +258,12 @@ func TestAttackForgedDigest(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
-			if test.hasAccount {
+			if test.confined.hasAccount {
 				r.makeAccount(t, 0, r.namespace)
 			}
 			configure := func(windows, value string) {
-				r.w.configure(t, r.provider(strings.ReplaceAll(windows, "NAMESPACE", r.namespace), on),
-					r.written(r.bundle(names[0], value), test.hasAccount), r.written(r.bundle(names[1], value), test.hasAccount),
+				r.w.configure(t, r.under(test.confined, windows),
+					r.written(r.bundle(names[0], value), test.confined), r.written(r.bundle(names[1], value), test.confined),
 					target(test.settings, "fleet_bundle.labelled.bundles", "fleet_bundle.changed.bundles"))
 			}
 			configure("", "next")
@@ -310,12 +315,12 @@ func TestAttackForgedBase(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	for name, how := range map[string]struct {
-		settings, bundle, policies string
-		hasAccount                 bool
+		settings, bundle string
+		confined         confinement
 	}{
 		"plain":            {},
-		"an account":       {hasAccount: true},
-		"policies":         {policies: "  policies = { tenants = { applies_to = { all = true }, namespaces = [\"NAMESPACE\", \"NAMESPACE-held\"], denied_kinds = [\"ClusterRoleBinding\"] } }\n"},
+		"by an account":    {confined: confinement{settings: "  service_account = \"NAMESPACE\"\n", hasAccount: true}},
+		"by policies":      {confined: confinement{policies: "  policies = { tenants = { applies_to = { all = true }, namespaces = [\"NAMESPACE\", \"NAMESPACE-held\"], denied_kinds = [\"ClusterRoleBinding\"] } }\n"}},
 		"atomic":           {bundle: "helm = { atomic = true }"},
 		"without refresh":  {},
 		"after the plan":   {},
@@ -327,7 +332,7 @@ func TestAttackForgedBase(t *testing.T) {
 			f, client := newForger(t, r.fixture), r.client(t, 0)
 			space := r.namespace + "-held"
 			t.Cleanup(func() { r.cleanUp(t, 0, space) })
-			if how.hasAccount {
+			if how.confined.hasAccount {
 				r.makeAccount(t, 0, r.namespace)
 				r.makeAdministrator(t, r.namespace)
 			}
@@ -344,7 +349,7 @@ func TestAttackForgedBase(t *testing.T) {
 				if how.bundle != "" {
 					app = with(app, how.bundle)
 				}
-				r.w.configure(t, r.provider(strings.ReplaceAll(how.policies, "NAMESPACE", r.namespace), on), r.written(app, how.hasAccount),
+				r.w.configure(t, r.under(how.confined, ""), r.written(app, how.confined),
 					r.bundle("theirs", "theirs"), target(how.settings, "fleet_bundle.app.bundles", "fleet_bundle.theirs.bundles"))
 			}
 			configure("1", "")

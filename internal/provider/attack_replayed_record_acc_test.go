@@ -17,7 +17,24 @@ import (
 // runs them.
 func TestAttackForgedRecordClaimsHooks(t *testing.T) {
 	t.Parallel()
-	r := newReach(t, testenv.Shared(t))
+	env := testenv.Shared(t)
+	hows := confinements()
+	hows["by nothing"] = confinement{}
+	for name, how := range hows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReach(t, env)
+			if how.hasAccount {
+				r.makeAccount(t, 0, r.namespace)
+			}
+			r.expectForgedHooksClaimNothing(t, how)
+		})
+	}
+}
+
+// expectForgedHooksClaimNothing upgrades and removes a release whose record has hooks of a forger.
+func (r *reach) expectForgedHooksClaimNothing(t *testing.T, how confinement) {
+	t.Helper()
 	f := newForger(t, r.fixture)
 	uid := r.makeConfigMap(t, "theirs", "")
 	commit := func(value string, hooks ...string) {
@@ -28,7 +45,7 @@ func TestAttackForgedRecordClaimsHooks(t *testing.T) {
 		r.commit(t, map[string]map[string]string{"app": files})
 	}
 	commit("1", hookOf("hook", "", "pre-install,pre-upgrade", "", ""))
-	r.configure(t, confinement{}, "")
+	r.configure(t, how, "")
 	r.w.apply(t)
 	f.forge(t, "app", func(content map[string]any) {
 		hooks, _ := content["hooks"].([]any)
@@ -42,7 +59,11 @@ func TestAttackForgedRecordClaimsHooks(t *testing.T) {
 		}
 		content["hooks"] = hooks
 	}, nil)
-	commit("2", hookOf("theirs", "", "pre-upgrade", "", ""), hookOf("victim", r.out.namespace, "pre-upgrade", "", ""))
+	hooks := []string{hookOf("theirs", "", "pre-upgrade", "", "")}
+	if how == (confinement{}) { // Otherwise the plan refuses to write there.
+		hooks = append(hooks, hookOf("victim", r.out.namespace, "pre-upgrade", "", ""))
+	}
+	commit("2", hooks...)
 	r.record()
 	r.w.refuse(t, applying, "a/app")
 	expectStays := func(after string) {
@@ -101,19 +122,21 @@ func TestAttackForgedLabels(t *testing.T) {
 			return ok
 		},
 	}
-	removals["destroy as an account"] = removals["destroy"]
+	for how := range confinements() {
+		removals["destroy confined "+how] = removals["destroy"]
+	}
 	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
-			hasAccount := name == "destroy as an account"
-			if hasAccount {
+			confined := confinements()[strings.TrimPrefix(name, "destroy confined ")]
+			if confined.hasAccount {
 				r.makeAccount(t, 0, r.namespace)
 			}
-			parts, bundles := []string{r.provider("", on)}, []string{}
+			parts, bundles := []string{r.under(confined, "")}, []string{}
 			for claim := range claims {
-				parts, bundles = append(parts, r.written(r.bundle(claim, "x"), hasAccount)), append(bundles, "fleet_bundle."+claim+".bundles")
+				parts, bundles = append(parts, r.written(r.bundle(claim, "x"), confined)), append(bundles, "fleet_bundle."+claim+".bundles")
 			}
 			parts = append(parts, target("allow_empty = true", bundles...))
 			r.w.configure(t, parts...)
@@ -168,12 +191,13 @@ func TestAttackReplayedRecord(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	for action, test := range map[string]struct {
-		value, policies string
-		args            []string
-		hasAccount      bool
+		value    string
+		args     []string
+		confined confinement
 	}{
-		"an account":        {value: "older", args: applying, hasAccount: true},
-		"policies":          {value: "older", args: applying, policies: confinements()["by policies"].policies},
+		"by its namespace":  {value: "older", args: applying, confined: confinements()["by its namespace"]},
+		"by an account":     {value: "older", args: applying, confined: confinements()["by an account"]},
+		"by policies":       {value: "older", args: applying, confined: confinements()["by policies"]},
 		"the older content": {value: "older", args: applying},
 		"the same content":  {value: "newer", args: applying},
 		"newer content":     {value: "newest", args: applying},
@@ -184,17 +208,17 @@ func TestAttackReplayedRecord(t *testing.T) {
 			t.Parallel()
 			r := newReach(t, env)
 			f := newForger(t, r.fixture)
-			if test.hasAccount {
+			if test.confined.hasAccount {
 				r.makeAccount(t, 0, r.namespace)
 			}
 			configure := func(value string) {
-				parts, bundles := []string{r.provider(strings.ReplaceAll(test.policies, "NAMESPACE", r.namespace), on)}, []string{}
+				parts, bundles := []string{r.under(test.confined, "")}, []string{}
 				for name := range replays() {
 					manifest := configMap(name, value)
 					if value != "older" {
 						manifest += "---\n" + configMap(name+"-newer", value)
 					}
-					parts = append(parts, r.written(r.bundleOf(name, manifest), test.hasAccount))
+					parts = append(parts, r.written(r.bundleOf(name, manifest), test.confined))
 					bundles = append(bundles, "fleet_bundle."+name+".bundles")
 				}
 				r.w.configure(t, append(parts, target("deployment_timeout = \"20s\"", bundles...))...)
