@@ -28,6 +28,9 @@ func expectNoDocumentThatHides(t *testing.T, fleet *testenv.Fleet) {
 		"templates/hook.yaml":    hookOf("hook", "", "pre-install", "", "items: ["+hidden+", null]\n"),
 		"templates/listed.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: listed}\nitems: [" + hidden + ", null]\n",
 		"templates/joined.yaml":  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"joined","annotations":{"helm.sh/hook":"pre-install"}}}` + hidden,
+		"templates/marked.yaml":  "\ufeff" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"marked"}}` + "\n" + hidden,
+		"templates/ended.yaml":   "# first\u0085---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ended}\n\u0085---\n" + hidden,
+		"templates/empty.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: empty}\nitems: null\n",
 		"templates/spelled.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: spelled, Annotations: {helm.sh/hook: pre-delete}}\n",
 	}
 	var config strings.Builder
