@@ -83,6 +83,8 @@ type Settings struct {
 	// bundle sets another time, see TimeoutOf.
 	Wait    bool
 	Timeout time.Duration
+	// ReadyFor is how long a container without a readiness probe has to run.
+	ReadyFor time.Duration
 	// Limit is how long the whole apply may take.
 	Limit      time.Duration
 	MaxHistory int
@@ -223,6 +225,7 @@ func (s Settings) write(d target.Deployment, by release.Claimant) release.Write 
 		Known:         by.Known,
 		Wait:          s.Wait,
 		Timeout:       s.TimeoutOf(d),
+		ReadyFor:      s.ReadyFor,
 		MaxHistory:    s.MaxHistory,
 		TakeOwnership: takes,
 		TakeRelease:   takes,

@@ -65,9 +65,17 @@ func (v stringValidator) ValidateString(_ context.Context, req validator.StringR
 
 // Duration accepts a duration above zero, such as "5m".
 func Duration() validator.String {
-	const description = "must be a duration above zero, such as 90s or 5m"
+	return durationFrom(1, "must be a duration above zero, such as 90s or 5m")
+}
+
+// DurationFromZero accepts a duration that can be zero.
+func DurationFromZero() validator.String {
+	return durationFrom(0, "must be a duration of zero or more, such as 0s or 5m")
+}
+
+func durationFrom(least time.Duration, description string) validator.String {
 	return Text(description, "Invalid duration", func(text string) string {
-		if parsed, err := time.ParseDuration(text); err != nil || parsed <= 0 {
+		if parsed, err := time.ParseDuration(text); err != nil || parsed < least {
 			return fmt.Sprintf("%q %s.", text, description)
 		}
 		return ""

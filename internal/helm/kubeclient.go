@@ -59,8 +59,13 @@ type kubeClient struct {
 	exchanged kube.ResourceList
 	// undeleted are the errors about objects that could not be deleted.
 	undeleted []error
-	// ignore are conditions that do not count for the readiness of objects.
-	ignore []map[string]string
+	// ignore are conditions that do not count for the readiness of objects, and readyFor is how long
+	// a container without a readiness probe has to run.
+	ignore   []map[string]string
+	readyFor time.Duration
+	// changed are the objects that this operation has created, or whose generation it has changed.
+	// After a failed revision they are all objects: it may have changed them.
+	changed map[*resource.Info]bool
 	// rest is called when only waiting is left to do. resume is called when there is more work
 	// after a wait.
 	rest   func() bool
@@ -119,6 +124,9 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		}
 	}
 	k.note(result.Created)
+	for _, object := range result.Created {
+		k.changed[object] = true
+	}
 	if len(objects) > 0 && k.targets[objects[0]] {
 		k.written = objects
 	}
@@ -175,6 +183,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*res
 			k.ahead.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()
+			k.changed[object] = k.retries || isChanged(object, live[object])
 			result.Created = append(result.Created, done.Created...)
 			result.Updated = append(result.Updated, done.Updated...)
 			// If Updated names an object, Helm failed to change it and would continue with the
@@ -188,6 +197,12 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*res
 		}
 	}
 	return result, joined(failed)
+}
+
+// isChanged reports whether the API server has a new generation of an object.
+func isChanged(object *resource.Info, before *unstructured.Unstructured) bool {
+	after, err := meta.Accessor(object.Object)
+	return before == nil || err != nil || after.GetUID() != before.GetUID() || after.GetGeneration() != before.GetGeneration()
 }
 
 // joined returns one error with the text that Helm makes of several errors.
@@ -316,7 +331,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore, Pending: k.pending})
+		return k.objects.WaitReady(ctx, objects, k.readiness(objects, false))
 	})
 }
 
@@ -324,8 +339,16 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore, Pending: k.pending})
+		return k.objects.WaitReady(ctx, objects, k.readiness(objects, true))
 	})
+}
+
+// readiness returns what counts for the readiness of objects.
+func (k *kubeClient) readiness(objects kube.ResourceList, jobs bool) release.Readiness {
+	return release.Readiness{
+		Jobs: jobs, Ignore: k.ignore, Pending: k.pending,
+		ReadyFor: k.readyFor, Changed: func(index int) bool { return k.changed[objects[index]] },
+	}
 }
 
 // yieldToken lets other operations run during a wait. The wait for crds/ does not yield: it

@@ -81,6 +81,7 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		requests:  noted,
 		ahead:     ahead,
 		gone:      map[*resource.Info]bool{},
+		changed:   map[*resource.Info]bool{},
 		targets:   map[*resource.Info]bool{},
 		hooks:     newHookObjects(),
 		rest:      func() bool { return false },

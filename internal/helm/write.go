@@ -60,7 +60,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	if d.Capabilities != nil {
 		op.config.Capabilities = render.Capabilities(*d.Capabilities)
 	}
-	op.client.ignore = release.RulesOf(d.Options).Ignore
+	op.client.ignore, op.client.readyFor = release.RulesOf(d.Options).Ignore, w.ReadyFor
 	op.client.release = release.Key(d.Namespace, d.Release)
 	op.client.within = d.Options.Namespace
 	if w.Known != nil {

@@ -93,11 +93,11 @@ type explainer struct {
 func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured) []string {
 	about := []types.UID{live.GetUID()}
 	var causes []string
-	replicaSet, isRead := x.newestReplicaSet(ctx, live)
+	replicaSet, err := x.newestReplicaSet(ctx, live)
 	if replicaSet != "" {
 		about = append(about, replicaSet)
 	}
-	if isRead {
+	if err == nil {
 		for _, pod := range x.pods(ctx, live, about) {
 			about = append(about, pod.UID)
 			causes = append(causes, causesInPod(&pod)...)
@@ -112,13 +112,13 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 
 // newestReplicaSet returns the newest ReplicaSet of a Deployment, because failures of an earlier
 // rollout explain nothing.
-func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, isRead bool) {
+func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, err error) {
 	if live.GroupVersionKind().GroupKind().String() != "Deployment.apps" {
-		return "", true
+		return "", nil
 	}
 	sets, err := x.client.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods})
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	newest := 0
 	for _, set := range sets.Items {
@@ -127,7 +127,7 @@ func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Uns
 			uid, newest = set.UID, revision
 		}
 	}
-	return uid, true
+	return uid, nil
 }
 
 // pods returns the pods that owners have created for an object, or the object itself if it is a

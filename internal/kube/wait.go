@@ -84,6 +84,10 @@ func (e *NotDeletedError) Error() string {
 // lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	ready := &readiness{ignore: counts.Ignore, seen: map[*resource.Info]*unstructured.Unstructured{}}
+	steady := newSteadiness(c, objects, counts)
+	if err := steady.begin(ctx); err != nil {
+		return err
+	}
 	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
 	if counts.Pending != nil {
 		v.report = func(left []Condition) {
@@ -94,6 +98,10 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 	}
 	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
 		c.explain(ctx, err, v.pending, ready.seen)
+		return err
+	}
+	if err := steady.wait(ctx, ready.seen, v.report); err != nil {
+		c.explain(ctx, err, objects, ready.seen)
 		return err
 	}
 	return c.waitServed(ctx, v.definitions)

@@ -115,6 +115,7 @@ func (m *targetModel) notWithEngine() []report.Message {
 	}
 	refuse(m.holdsBroken(), "on_error")
 	refuse(!m.AdoptionKey.IsNull(), "adoption_key")
+	refuse(!m.ReadyFor.IsNull(), "ready_for")
 	refuse(!m.TakeOwnershipOf.IsNull(), "take_ownership_of")
 	return messages
 }

@@ -23,6 +23,7 @@ type targetModel struct {
 	Targets            types.List     `tfsdk:"targets"`
 	Wait               types.Bool     `tfsdk:"wait"`
 	DeploymentTimeout  types.String   `tfsdk:"deployment_timeout"`
+	ReadyFor           types.String   `tfsdk:"ready_for"`
 	MaxHistory         types.Int64    `tfsdk:"max_history"`
 	TakeOwnership      types.Bool     `tfsdk:"take_ownership"`
 	TakeOwnershipOf    types.Set      `tfsdk:"take_ownership_of"`
@@ -84,12 +85,22 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	return deploy.Settings{
 		Wait:        m.Wait.ValueBool(),
 		Timeout:     timeout,
+		ReadyFor:    m.readyFor(diags),
 		Limit:       m.limit,
 		MaxHistory:  int(m.MaxHistory.ValueInt64()),
 		Consent:     m.consent(diags),
 		Drift:       m.drift(),
 		Description: describer(m.Name.ValueString(), m.Bundles),
 	}
+}
+
+// readyFor returns the default for a configuration without the attribute.
+func (m *targetModel) readyFor(diags *diag.Diagnostics) time.Duration {
+	readyFor, err := time.ParseDuration(cmp.Or(m.ReadyFor.ValueString(), defaultReadyFor))
+	if err != nil {
+		diagnostics.Add(diags, report.InvalidSetting("ready_for", "Invalid duration", err))
+	}
+	return readyFor
 }
 
 // consent returns which deployments may take over what others have. A pattern that is not known yet

@@ -28,6 +28,7 @@ import (
 const (
 	defaultTimeout    = "5m"
 	defaultMaxHistory = 5
+	defaultReadyFor   = "5s"
 	// maxConsents limits the patterns of take_ownership_of.
 	maxConsents = 1000
 	// defaultOperation limits a whole create, update or delete if the timeouts block sets no limit.
@@ -76,6 +77,14 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "How long to wait for one deployment, unless its bundle has `helm.timeoutSeconds`. Default `5m`. " +
 					"`helm.timeoutSeconds` is limited to half of `timeouts`, or to `deployment_timeout` if that is longer. The plan warns of a bundle that sets more.",
 				Validators: []validator.String{framework.Duration()},
+			},
+			"ready_for": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How long a container without a readiness probe has to run without a restart until its Deployment, StatefulSet or DaemonSet counts as ready. " +
+					"Default `5s`. The kubelet reports such a container as ready as soon as it has started, also one that ends a moment later. The third restart fails the deployment. " +
+					"It counts for objects that an apply changes. A container with a readiness probe is ready when the probe succeeds. " +
+					"`0s` believes all containers at once, as Helm does. Without effect with `wait = false`. The identity needs `list` of pods and of replicasets.",
+				Validators: []validator.String{framework.DurationFromZero()},
 			},
 			"max_history": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(defaultMaxHistory),

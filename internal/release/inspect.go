@@ -3,6 +3,7 @@ package release
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -59,6 +60,11 @@ type Readiness struct {
 	Jobs bool
 	// Ignore are conditions that do not count for readiness.
 	Ignore []map[string]string
+	// ReadyFor is how long a container without a readiness probe has to run until its workload is
+	// ready. Changed reports whether the operation has changed the object with an index. Only such
+	// workloads are asked. Without both, no container is.
+	ReadyFor time.Duration
+	Changed  func(index int) bool
 	// Pending is called each time that the set of unready objects may have changed, with the first
 	// of them and their number. It returns at once. It can be nil.
 	Pending func(first Unready, objects int)

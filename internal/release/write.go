@@ -21,6 +21,8 @@ type Write struct {
 	// waited for.
 	Wait    bool
 	Timeout time.Duration
+	// ReadyFor is how long a container without a readiness probe has to run, see Readiness.
+	ReadyFor time.Duration
 	// MaxHistory is the number of revisions kept.
 	MaxHistory int
 	// TakeOwnership adopts objects that already exist, TakeRelease a release of another owner.
