@@ -85,6 +85,8 @@ type Settings struct {
 	Timeout time.Duration
 	// ReadyFor is how long a container without a readiness probe has to run.
 	ReadyFor time.Duration
+	// ExplainLogs adds the end of the logs of failed containers to errors.
+	ExplainLogs bool
 	// Limit is how long the whole apply may take.
 	Limit      time.Duration
 	MaxHistory int
@@ -226,6 +228,7 @@ func (s Settings) write(d target.Deployment, by release.Claimant) release.Write 
 		Wait:          s.Wait,
 		Timeout:       s.TimeoutOf(d),
 		ReadyFor:      s.ReadyFor,
+		ExplainLogs:   s.ExplainLogs,
 		MaxHistory:    s.MaxHistory,
 		TakeOwnership: takes,
 		TakeRelease:   takes,

@@ -63,6 +63,8 @@ type kubeClient struct {
 	// a container without a readiness probe has to run.
 	ignore   []map[string]string
 	readyFor time.Duration
+	// logs adds the end of the logs of failed containers to errors.
+	logs bool
 	// changed are the objects that this operation has created, or whose generation it has changed.
 	// After a failed revision they are all objects: it may have changed them.
 	changed map[*resource.Info]bool
@@ -346,7 +348,7 @@ func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Durati
 // readiness returns what counts for the readiness of objects.
 func (k *kubeClient) readiness(objects kube.ResourceList, jobs bool) release.Readiness {
 	return release.Readiness{
-		Jobs: jobs, Ignore: k.ignore, Pending: k.pending,
+		Jobs: jobs, Ignore: k.ignore, Pending: k.pending, Logs: k.logs,
 		ReadyFor: k.readyFor, Changed: func(index int) bool { return k.changed[objects[index]] },
 	}
 }

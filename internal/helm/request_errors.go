@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -270,6 +271,18 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 	return built, err
 }
 
+// explainHook adds to the error of a hook what its object and its pods report. Helm names neither.
+func (k *kubeClient) explainHook(objects kube.ResourceList, err error) error {
+	if err == nil || len(objects) == 0 {
+		return err
+	}
+	cause := k.objects.Ready(k.ctx, objects, release.Readiness{Jobs: true, Explains: true, Logs: k.logs})
+	if cause == nil {
+		return fmt.Errorf("running the hook %s: %w", titleOf(objects[0]), err)
+	}
+	return diff.WithText(errors.Join(err, cause), "a hook is "+cause.Error())
+}
+
 // WatchUntilReady waits for a hook. Helm's own wait cannot be cancelled. When this wait ends
 // earlier, Helm's continues to read, and writes nothing.
 func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
@@ -283,7 +296,7 @@ func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Dur
 	}
 	select {
 	case err := <-watched:
-		return err
+		return k.explainHook(objects, err)
 	case <-k.ctx.Done():
 		return context.Cause(k.ctx)
 	}

@@ -61,6 +61,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		op.config.Capabilities = render.Capabilities(*d.Capabilities)
 	}
 	op.client.ignore, op.client.readyFor = release.RulesOf(d.Options).Ignore, w.ReadyFor
+	op.client.logs = w.ExplainLogs
 	op.client.release = release.Key(d.Namespace, d.Release)
 	op.client.within = d.Options.Namespace
 	if w.Known != nil {

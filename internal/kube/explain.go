@@ -37,7 +37,7 @@ const (
 // objects as they were last read. explain sends at most one list request for the events of each
 // namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
-func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured) {
+func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured, logs bool) {
 	failed, ok := errors.AsType[*NotReadyError](err)
 	if !ok || errors.Is(ctx.Err(), context.Canceled) {
 		return
@@ -45,6 +45,9 @@ func (c *Client) explain(ctx context.Context, err error, pending []*resource.Inf
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explanationTime)
 	defer cancel()
 	by := explainer{client: c, events: map[string][]corev1.Event{}}
+	if logs {
+		by.logs = logsOfWait
+	}
 	explained := 0
 	for _, object := range pending {
 		at := slices.IndexFunc(failed.Objects, func(condition Condition) bool { return condition.Object == describe(object) })
@@ -87,6 +90,8 @@ func repeats(cause, text string) bool {
 type explainer struct {
 	client *Client
 	events map[string][]corev1.Event // by namespace
+	// logs is how many logs may still be read.
+	logs int
 }
 
 // causes returns why an object is not ready. The causes in its pods are listed before its events.
@@ -100,7 +105,7 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 	if err == nil {
 		for _, pod := range x.pods(ctx, live, about) {
 			about = append(about, pod.UID)
-			causes = append(causes, causesInPod(&pod)...)
+			causes = append(causes, causesInPod(&pod, func(container *corev1.ContainerStatus) string { return x.lastWords(ctx, &pod, container) })...)
 		}
 	}
 	causes = append(causes, x.warnings(ctx, live.GetNamespace(), about)...)
@@ -215,8 +220,9 @@ func lastSeen(event *corev1.Event) time.Time {
 }
 
 // causesInPod returns why a pod is not ready, from its status. The message that a container wrote
-// before it ended is left out, because it can contain anything.
-func causesInPod(pod *corev1.Pod) []string {
+// before it ended is left out, because it can contain anything. lastWords returns what is added to the
+// cause of a container that has ended with an error.
+func causesInPod(pod *corev1.Pod, lastWords func(*corev1.ContainerStatus) string) []string {
 	var causes []string
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -227,14 +233,18 @@ func causesInPod(pod *corev1.Pod) []string {
 		causes = append(causes, reasonText(pod.Status.Reason, pod.Status.Message))
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if cause := causeInContainer(&container); cause != "" {
+		if cause, crashed := causeInContainer(&container); cause != "" {
+			if crashed {
+				cause += lastWords(&container)
+			}
 			causes = append(causes, "container "+container.Name+": "+cause)
 		}
 	}
 	return causes
 }
 
-func causeInContainer(container *corev1.ContainerStatus) string {
+// causeInContainer returns why a container is not ready. crashed is true if it has ended with an error.
+func causeInContainer(container *corev1.ContainerStatus) (cause string, crashed bool) {
 	ended := container.State.Terminated
 	if ended == nil {
 		ended = container.LastTerminationState.Terminated
@@ -246,13 +256,13 @@ func causeInContainer(container *corev1.ContainerStatus) string {
 	waiting := container.State.Waiting
 	switch {
 	case waiting == nil && !container.Ready:
-		return crash
+		return crash, crash != ""
 	case waiting == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, waiting.Reason):
-		return ""
+		return "", false
 	case crash != "":
-		return waiting.Reason + ": " + crash
+		return waiting.Reason + ": " + crash, true
 	}
-	return reasonText(waiting.Reason, waiting.Message)
+	return reasonText(waiting.Reason, waiting.Message), false
 }
 
 // reasonText joins a reason and a message to one line.

@@ -57,8 +57,9 @@ func TestCauseInContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := causeInContainer(&test.status); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			got, crashed := causeInContainer(&test.status)
+			if got != test.want || crashed != strings.Contains(test.want, "exit code") {
+				t.Errorf("got %q (crashed: %t), want %q", got, crashed, test.want)
 			}
 		})
 	}

@@ -97,20 +97,28 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 		}
 	}
 	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
-		c.explain(ctx, err, v.pending, ready.seen)
+		c.explain(ctx, err, v.pending, ready.seen, counts.Logs)
 		return err
 	}
 	if err := steady.wait(ctx, ready.seen, v.report); err != nil {
-		c.explain(ctx, err, objects, ready.seen)
+		c.explain(ctx, err, objects, ready.seen, counts.Logs)
 		return err
 	}
 	return c.waitServed(ctx, v.definitions)
 }
 
 // Ready checks the objects once and fails with a *NotReadyError if an object is not ready. It uses
-// responses to writes as WaitReady does.
+// responses to writes as WaitReady does, unless it has to explain why an object is not ready.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
+	ready := &readiness{ignore: counts.Ignore}
+	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
+	if counts.Explains {
+		ready.seen = map[*resource.Info]*unstructured.Unstructured{}
+		v.poll(ctx, v.pending)
+		err := v.result(ctx)
+		c.explain(ctx, err, v.pending, ready.seen, counts.Logs)
+		return err
+	}
 	if unseen := v.evaluateResponses(); len(unseen) > 0 {
 		v.poll(ctx, unseen)
 	}

@@ -116,6 +116,7 @@ func (m *targetModel) notWithEngine() []report.Message {
 	refuse(m.holdsBroken(), "on_error")
 	refuse(!m.AdoptionKey.IsNull(), "adoption_key")
 	refuse(!m.ReadyFor.IsNull(), "ready_for")
+	refuse(m.ExplainLogs.ValueBool(), "explain_logs")
 	refuse(!m.TakeOwnershipOf.IsNull(), "take_ownership_of")
 	return messages
 }

@@ -24,6 +24,7 @@ type targetModel struct {
 	Wait               types.Bool     `tfsdk:"wait"`
 	DeploymentTimeout  types.String   `tfsdk:"deployment_timeout"`
 	ReadyFor           types.String   `tfsdk:"ready_for"`
+	ExplainLogs        types.Bool     `tfsdk:"explain_logs"`
 	MaxHistory         types.Int64    `tfsdk:"max_history"`
 	TakeOwnership      types.Bool     `tfsdk:"take_ownership"`
 	TakeOwnershipOf    types.Set      `tfsdk:"take_ownership_of"`
@@ -86,6 +87,7 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 		Wait:        m.Wait.ValueBool(),
 		Timeout:     timeout,
 		ReadyFor:    m.readyFor(diags),
+		ExplainLogs: m.ExplainLogs.ValueBool(),
 		Limit:       m.limit,
 		MaxHistory:  int(m.MaxHistory.ValueInt64()),
 		Consent:     m.consent(diags),

@@ -86,6 +86,12 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 					"`0s` believes all containers at once, as Helm does. Without effect with `wait = false`. The identity needs `list` of pods and of replicasets.",
 				Validators: []validator.String{framework.DurationFromZero()},
 			},
+			"explain_logs": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Add the last 10 lines of the log of a container that has failed to the error of an apply: at most 3 containers, 2 KiB each. " +
+					"Default `false`. Secrets that the provider knows are hidden there. A program can print others, such as what it reads from a Secret of the cluster. " +
+					"The identity needs `get` of `pods/log`. Without this right, the error has no log.",
+			},
 			"max_history": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(defaultMaxHistory),
 				MarkdownDescription: "Revisions to keep of each release. Default 5. Revisions that failed since the last deployed one are kept, too, if their contents differ.",

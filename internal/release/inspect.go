@@ -60,6 +60,9 @@ type Readiness struct {
 	Jobs bool
 	// Ignore are conditions that do not count for readiness.
 	Ignore []map[string]string
+	// Explains reads pods and events, and adds the causes to an error. With Logs, the end of the logs
+	// of failed containers is added, too. Whoever waits always reads causes.
+	Explains, Logs bool
 	// ReadyFor is how long a container without a readiness probe has to run until its workload is
 	// ready. Changed reports whether the operation has changed the object with an index. Only such
 	// workloads are asked. Without both, no container is.

@@ -23,6 +23,8 @@ type Write struct {
 	Timeout time.Duration
 	// ReadyFor is how long a container without a readiness probe has to run, see Readiness.
 	ReadyFor time.Duration
+	// ExplainLogs adds the end of the logs of failed containers to errors.
+	ExplainLogs bool
 	// MaxHistory is the number of revisions kept.
 	MaxHistory int
 	// TakeOwnership adopts objects that already exist, TakeRelease a release of another owner.
