@@ -37,7 +37,7 @@ const (
 // objects as they were last read. explain sends at most one list request for the events of each
 // namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
-func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured, logs bool) {
+func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured, about explanation) {
 	failed, ok := errors.AsType[*NotReadyError](err)
 	if !ok || errors.Is(ctx.Err(), context.Canceled) {
 		return
@@ -45,7 +45,8 @@ func (c *Client) explain(ctx context.Context, err error, pending []*resource.Inf
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explanationTime)
 	defer cancel()
 	by := explainer{client: c, events: map[string][]corev1.Event{}}
-	if logs {
+	by.restarted = about.restarted
+	if about.logs {
 		by.logs = logsOfWait
 	}
 	explained := 0
@@ -58,6 +59,14 @@ func (c *Client) explain(ctx context.Context, err error, pending []*resource.Inf
 		explained++
 		failed.Objects[at].Message = withCauses(failed.Objects[at].Message, by.causes(ctx, live))
 	}
+}
+
+// explanation is what an explanation contains.
+type explanation struct {
+	// logs are the ends of the logs of failed containers.
+	logs bool
+	// restarted is true if containers that run are causes, too, because they have ended before.
+	restarted bool
 }
 
 // withCauses adds causes to a message, each once.
@@ -90,8 +99,9 @@ func repeats(cause, text string) bool {
 type explainer struct {
 	client *Client
 	events map[string][]corev1.Event // by namespace
-	// logs is how many logs may still be read.
-	logs int
+	// logs is how many logs may still be read, and restarted is that of explanation.
+	logs      int
+	restarted bool
 }
 
 // causes returns why an object is not ready. The causes in its pods are listed before its events.
@@ -105,7 +115,7 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 	if err == nil {
 		for _, pod := range x.pods(ctx, live, about) {
 			about = append(about, pod.UID)
-			causes = append(causes, causesInPod(&pod, func(container *corev1.ContainerStatus) string { return x.lastWords(ctx, &pod, container) })...)
+			causes = append(causes, x.causesInPod(ctx, &pod)...)
 		}
 	}
 	causes = append(causes, x.warnings(ctx, live.GetNamespace(), about)...)
@@ -220,9 +230,8 @@ func lastSeen(event *corev1.Event) time.Time {
 }
 
 // causesInPod returns why a pod is not ready, from its status. The message that a container wrote
-// before it ended is left out, because it can contain anything. lastWords returns what is added to the
-// cause of a container that has ended with an error.
-func causesInPod(pod *corev1.Pod, lastWords func(*corev1.ContainerStatus) string) []string {
+// before it ended is left out, because it can contain anything.
+func (x *explainer) causesInPod(ctx context.Context, pod *corev1.Pod) []string {
 	var causes []string
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -233,9 +242,9 @@ func causesInPod(pod *corev1.Pod, lastWords func(*corev1.ContainerStatus) string
 		causes = append(causes, reasonText(pod.Status.Reason, pod.Status.Message))
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if cause, crashed := causeInContainer(&container); cause != "" {
+		if cause, crashed := causeInContainer(&container, x.restarted); cause != "" {
 			if crashed {
-				cause += lastWords(&container)
+				cause += x.lastWords(ctx, pod, &container)
 			}
 			causes = append(causes, "container "+container.Name+": "+cause)
 		}
@@ -244,7 +253,8 @@ func causesInPod(pod *corev1.Pod, lastWords func(*corev1.ContainerStatus) string
 }
 
 // causeInContainer returns why a container is not ready. crashed is true if it has ended with an error.
-func causeInContainer(container *corev1.ContainerStatus) (cause string, crashed bool) {
+// restarted is that of explanation.
+func causeInContainer(container *corev1.ContainerStatus, restarted bool) (cause string, crashed bool) {
 	ended := container.State.Terminated
 	if ended == nil {
 		ended = container.LastTerminationState.Terminated
@@ -255,7 +265,7 @@ func causeInContainer(container *corev1.ContainerStatus) (cause string, crashed 
 	}
 	waiting := container.State.Waiting
 	switch {
-	case waiting == nil && !container.Ready:
+	case waiting == nil && (!container.Ready || restarted):
 		return crash, crash != ""
 	case waiting == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, waiting.Reason):
 		return "", false
@@ -289,8 +299,8 @@ func withoutGeneratedNames(live *unstructured.Unstructured, text string) string 
 	case "Pod", "StatefulSet":
 		return uids.ReplaceAllString(text, "*")
 	}
-	pods := regexp.MustCompile(`\b` + name + `-` + between + letters + `{5}\b`)
-	return uids.ReplaceAllString(pods.ReplaceAllString(text, live.GetName()+"-*"), "*")
+	pods := regexp.MustCompile(`\b` + name + `-` + between + letters + `{5}(\b|_)`)
+	return uids.ReplaceAllString(pods.ReplaceAllString(text, live.GetName()+"-*$1"), "*")
 }
 
 var uids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -42,12 +42,14 @@ func TestCauseInContainer(t *testing.T) {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: "what it wrote"}}
 	}
 	for name, test := range map[string]struct {
-		status corev1.ContainerStatus
-		want   string
+		status    corev1.ContainerStatus
+		restarted bool
+		want      string
 	}{
 		"starting":           {status: corev1.ContainerStatus{State: waiting("ContainerCreating", "")}},
 		"after others":       {status: corev1.ContainerStatus{State: waiting("PodInitializing", "")}},
 		"ready":              {status: corev1.ContainerStatus{Ready: true, LastTerminationState: ended(1, "Error")}},
+		"restarts":           {status: corev1.ContainerStatus{Ready: true, LastTerminationState: ended(1, "Error")}, restarted: true, want: "it ended with exit code 1 (Error)"},
 		"done":               {status: corev1.ContainerStatus{State: ended(0, "Completed")}},
 		"without a secret":   {status: corev1.ContainerStatus{State: waiting("CreateContainerConfigError", `secret "db" not found`)}, want: `CreateContainerConfigError: secret "db" not found`},
 		"crashed":            {status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "back-off 10s"), LastTerminationState: ended(137, "OOMKilled")}, want: "CrashLoopBackOff: it ended with exit code 137 (OOMKilled)"},
@@ -57,7 +59,7 @@ func TestCauseInContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, crashed := causeInContainer(&test.status)
+			got, crashed := causeInContainer(&test.status, test.restarted)
 			if got != test.want || crashed != strings.Contains(test.want, "exit code") {
 				t.Errorf("got %q (crashed: %t), want %q", got, crashed, test.want)
 			}
@@ -70,6 +72,7 @@ func TestWithoutGeneratedNames(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, text, want string }{
 		{"Deployment", `pods "web-6c8fd-x2bfz" is forbidden`, `pods "web-*" is forbidden`},
+		{"Deployment", "pod=web-6c8fd-x2bfz_ns", "pod=web-*_ns"},
 		{"Deployment", `pods "web-other" is forbidden`, `pods "web-other" is forbidden`},
 		{"DaemonSet", `pods "web-x2bfz" is forbidden`, `pods "web-*" is forbidden`},
 		{"StatefulSet", `pods "web-0" is forbidden`, `pods "web-0" is forbidden`},

@@ -97,11 +97,11 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 		}
 	}
 	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
-		c.explain(ctx, err, v.pending, ready.seen, counts.Logs)
+		c.explain(ctx, err, v.pending, ready.seen, explanation{logs: counts.Logs})
 		return err
 	}
 	if err := steady.wait(ctx, ready.seen, v.report); err != nil {
-		c.explain(ctx, err, objects, ready.seen, counts.Logs)
+		c.explain(ctx, err, objects, ready.seen, explanation{logs: counts.Logs, restarted: true})
 		return err
 	}
 	return c.waitServed(ctx, v.definitions)
@@ -116,7 +116,7 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 		ready.seen = map[*resource.Info]*unstructured.Unstructured{}
 		v.poll(ctx, v.pending)
 		err := v.result(ctx)
-		c.explain(ctx, err, v.pending, ready.seen, counts.Logs)
+		c.explain(ctx, err, v.pending, ready.seen, explanation{logs: counts.Logs})
 		return err
 	}
 	if unseen := v.evaluateResponses(); len(unseen) > 0 {
