@@ -63,7 +63,7 @@ spec:
     metadata: {labels: {app: %[1]s}, annotations: {value: %[2]q}}
     spec:
       serviceAccountName: %[1]s
-      containers: [{name: main, image: "registry.example.com/app:1"}]
+      containers: [{name: main, image: "registry.example.com/app:1", readinessProbe: {tcpSocket: {port: 80}}}]
 ---
 apiVersion: v1
 kind: Service

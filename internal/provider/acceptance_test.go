@@ -387,7 +387,7 @@ func (s *fixture) bundle(name, value string) string { return s.bundleOf(name, co
 // workload is a fleet_bundle with one deployment.
 func (s *fixture) workload(name string) string {
 	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
-		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")
+		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}\n")
 }
 
 func (s *fixture) bundleOf(name, manifest string) string {

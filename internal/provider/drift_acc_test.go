@@ -149,7 +149,7 @@ func TestAccDriftIsCorrected(t *testing.T) {
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	widgets := s.defineWidgets(t, 2)
 	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n" +
-		"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, resources: {requests: {cpu: 10m}}}]}\n" +
+		"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}, resources: {requests: {cpu: 10m}}}]}\n" +
 		"---\n" + configMap("web", "x") + "---\n" + configMap("extra", "x") +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: web}\nstringData: {password: hidden-word}\n" +
 		"---\napiVersion: " + widgets.Group + "/v1\nkind: Widget\nmetadata: {name: web}\nspec: {size: 3, color: red, pruned: by the server}\n"

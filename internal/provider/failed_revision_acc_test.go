@@ -15,7 +15,7 @@ func TestAccRevertOfAFailedUpgrade(t *testing.T) {
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	workload := func(pod string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n" +
-			"  template:\n    metadata: {labels: {app: web}}\n    spec: {" + pod + "containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n"
+			"  template:\n    metadata: {labels: {app: web}}\n    spec: {" + pod + "containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}\n"
 	}
 	deploy := func(manifest string) {
 		w.configure(t, s.provider("", on), s.bundleOf("app", manifest), target("wait = false", "fleet_bundle.app.bundles"))

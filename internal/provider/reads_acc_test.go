@@ -230,7 +230,7 @@ func (f *readFleet) write(t *testing.T) {
 	parts := map[string]string{
 		"one": g.bundle("one", value),
 		"workload": g.bundleOf("workload", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, annotations: {value: "+value+"}}\nspec:\n  selector: {matchLabels: {app: web}}\n"+
-			"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n"+
+			"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}\n"+
 			"---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]}\n"),
 		"hooks": g.bundleOf("hooks", configMap("hooks", value)+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: \"pre-install,pre-upgrade\"}}\n"),
 		// Kinds that the cluster does not serve yet.

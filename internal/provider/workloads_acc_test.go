@@ -25,7 +25,7 @@ spec:
   template:
     metadata: {labels: {app: web}, annotations: {version: {{ .Values.version | quote }}}}
     spec:
-      containers: [{name: web, image: registry.k8s.io/pause:3.10, volumeMounts: [{name: data, mountPath: /data}], resources: {requests: {cpu: 10m}}}]
+      containers: [{name: web, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}, volumeMounts: [{name: data, mountPath: /data}], resources: {requests: {cpu: 10m}}}]
       volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 ---
 apiVersion: v1
@@ -47,7 +47,7 @@ spec:
   selector: {matchLabels: {app: db}}
   template:
     metadata: {labels: {app: db}}
-    spec: {containers: [{name: db, image: registry.k8s.io/pause:3.10}]}
+    spec: {containers: [{name: db, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}
 ---
 apiVersion: v1
 kind: Service
@@ -152,7 +152,7 @@ func TestAccFailingContainer(t *testing.T) {
 	workload := func(fails bool) string {
 		manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: one}\nspec:\n  minReadySeconds: 4\n  selector: {matchLabels: {app: one}}\n" +
 			fmt.Sprintf("  template:\n    metadata: {labels: {app: one, pod-container-running-failed.stage.kwok.x-k8s.io: %q}}\n", fmt.Sprint(fails)) +
-			"    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n"
+			"    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}\n"
 		return s.bundleOf("one", manifest)
 	}
 	config := func(fails bool) {

@@ -32,15 +32,20 @@ type buildModule struct {
 	// written are the files of such a module, by their paths. Its go.sum comes from the checksum database.
 	written map[string]string
 	ldflags string
-	tools   []buildTool
-	files   []buildFile
-	links   []buildLink
+	// sources are files of the module itself that its programs are made of, as patterns.
+	sources []string
+	// static is true for programs without the C library.
+	static bool
+	tools  []buildTool
+	files  []buildFile
+	links  []buildLink
 }
 
 // A buildTool is one program.
 type buildTool struct {
 	name     string // of the file, such as "etcd"
 	pkg      string
+	tags     string
 	estimate string // of building it cold on 2 cores, such as "about 2 min"
 }
 
@@ -153,7 +158,11 @@ func (m buildModule) key(ctx context.Context) (string, error) {
 		fmt.Fprintf(sum, "%+v\n%+v\n", m.links, m.written) // A map is printed in the order of its keys.
 		return hex.EncodeToString(sum.Sum(nil))[:16], nil
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
+	names, err := m.keyFiles()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(m.dir, name))
 		if err != nil {
 			return "", fmt.Errorf("reading what a build is made of: %w", err)
@@ -161,6 +170,19 @@ func (m buildModule) key(ctx context.Context) (string, error) {
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// keyFiles returns the files of the module that decide what is built.
+func (m buildModule) keyFiles() ([]string, error) {
+	names := []string{"go.mod", "go.sum"}
+	for _, pattern := range m.sources {
+		found, err := fs.Glob(os.DirFS(m.dir), pattern)
+		if err != nil {
+			return nil, fmt.Errorf("looking for what a build is made of: %w", err)
+		}
+		names = append(names, found...)
+	}
+	return names, nil
 }
 
 func (m buildModule) isBuilt(dir string) bool {
@@ -196,7 +218,7 @@ func (m buildModule) buildInto(ctx context.Context, log Log, dir string) error {
 		log("building %s (%d/%d), %s on 2 cores when cold", tool.name, i+1, len(m.tools), tool.estimate)
 		start := time.Now()
 		// No other flags: packages of one version are then compiled once, for the provider and for tools.
-		command := m.goCommand(ctx, "build", "-ldflags", m.ldflags, "-o", filepath.Join(dir, tool.name), tool.pkg)
+		command := m.goCommand(ctx, "build", "-tags", tool.tags, "-ldflags", m.ldflags, "-o", filepath.Join(dir, tool.name), tool.pkg)
 		if output, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("building %s: %w\n%s", tool.name, err, lastLines(string(output), 20))
 		}
@@ -254,6 +276,9 @@ func (m buildModule) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = m.dir
 	command.Env = append(os.Environ(), "GOWORK=off")
+	if m.static {
+		command.Env = append(command.Env, "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
+	}
 	if len(m.written) > 0 {
 		command.Env = append(command.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod") // The option makes go complete go.mod and go.sum.
 	}

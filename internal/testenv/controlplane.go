@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-const localhost = "127.0.0.1"
+const (
+	localhost = "127.0.0.1"
+	// serviceAddress is the address of the Service kubernetes.
+	serviceAddress = "10.0.0.1"
+)
 
 // A controlPlane is the API server and the controllers of one cluster. All clusters of the
 // environment share one etcd.
@@ -32,16 +37,25 @@ type controlPlane struct {
 	port  *reservedPort
 	ca    []byte
 	token string
+	// node is the real node, nil for one that kwok simulates. nodeToken is the token of its kubelet.
+	node      *node
+	nodeToken string
 
 	running []*process
 }
 
 // prepare writes the files that stay the same over restarts: certificate, keys and tokens.
-func (c *controlPlane) prepare() error {
+func (c *controlPlane) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("creating the folder of cluster %s: %w", c.name, err)
 	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(localhost, []net.IP{net.ParseIP(localhost)}, []string{"localhost"})
+	if c.node != nil {
+		if err := c.prepareNode(ctx); err != nil {
+			return fmt.Errorf("preparing the node of cluster %s: %w", c.name, err)
+		}
+	}
+	// Programs in pods use the address of the Service kubernetes.
+	certificate, key, err := cert.GenerateSelfSignedCertKey(c.address(), []net.IP{net.ParseIP(c.address()), net.ParseIP(serviceAddress)}, []string{"localhost", "kubernetes.default.svc"})
 	if err != nil {
 		return fmt.Errorf("making the certificate of cluster %s: %w", c.name, err)
 	}
@@ -53,6 +67,9 @@ func (c *controlPlane) prepare() error {
 	// The group system:masters gives all rights to the tests and, for simplicity, to the
 	// controllers.
 	tokens := c.token + ",admin,admin,system:masters\n"
+	if c.node != nil {
+		tokens += c.nodeToken + ",system:node:" + nodeName + ",node,system:nodes\n"
+	}
 	files := map[string][]byte{
 		"apiserver.crt":       certificate,
 		"apiserver.key":       key,
@@ -67,12 +84,29 @@ func (c *controlPlane) prepare() error {
 	return c.changePort()
 }
 
+// prepareNode takes a network for the node. The API server listens at its address on this machine.
+func (c *controlPlane) prepareNode(ctx context.Context) error {
+	if err := os.MkdirAll(c.node.dir, 0o700); err != nil {
+		return fmt.Errorf("creating its folder: %w", err)
+	}
+	c.nodeToken = rand.Text()
+	return c.node.claim(ctx)
+}
+
+// address returns the address that the API server listens at.
+func (c *controlPlane) address() string {
+	if c.node != nil {
+		return c.node.host()
+	}
+	return localhost
+}
+
 func (c *controlPlane) file(name string) string { return filepath.Join(c.dir, name) }
 
 // changePort is for a stopped control plane. It gives up the old port last, so that the new port
 // differs.
 func (c *controlPlane) changePort() error {
-	port, err := reservePort()
+	port, err := reservePort(c.address())
 	if err != nil {
 		return err
 	}
@@ -89,23 +123,33 @@ func (c *controlPlane) release() {
 
 func (c *controlPlane) restConfig() *rest.Config {
 	return &rest.Config{
-		Host:            "https://" + net.JoinHostPort(localhost, strconv.Itoa(c.port.number)),
+		Host:            "https://" + net.JoinHostPort(c.address(), strconv.Itoa(c.port.number)),
 		BearerToken:     c.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca},
 	}
 }
 
-// writeKubeconfig writes a kubeconfig for the controllers. Tests use that of the environment.
+// writeKubeconfig writes kubeconfigs for the controllers and for the kubelet. Tests use that of the
+// environment.
 func (c *controlPlane) writeKubeconfig() error {
+	if c.node != nil {
+		if err := c.writeKubeconfigOf(c.nodeToken, "kubelet.kubeconfig"); err != nil {
+			return err
+		}
+	}
+	return c.writeKubeconfigOf(c.token, "kubeconfig")
+}
+
+func (c *controlPlane) writeKubeconfigOf(token, file string) error {
 	kubeconfig := clientcmdapi.NewConfig()
 	cluster := &Cluster{context: c.name, config: c.restConfig()}
-	cluster.addTo(kubeconfig, c.token)
+	cluster.addTo(kubeconfig, token)
 	kubeconfig.CurrentContext = c.name
 	content, err := clientcmd.Write(*kubeconfig)
 	if err != nil {
 		return fmt.Errorf("encoding a kubeconfig: %w", err)
 	}
-	return write(c.file("kubeconfig"), content)
+	return write(c.file(file), content)
 }
 
 // start starts the cluster and returns when it is ready. It does nothing if the cluster runs.
@@ -127,20 +171,32 @@ func (c *controlPlane) startAll(ctx context.Context, config *rest.Config) error 
 	if err != nil {
 		return err
 	}
+	if c.node != nil {
+		if err := c.node.open(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.launch(ctx, "kube-apiserver", c.apiServerFlags()...); err != nil {
 		return err
 	}
 	if err := ready.apiServer(ctx); err != nil {
 		return err
 	}
-	if err := createNode(ctx, ready.client); err != nil {
-		return err
-	}
-	if err := freeNode(ctx, ready.client); err != nil {
-		return err
+	if c.node == nil {
+		if err := createNode(ctx, ready.client); err != nil {
+			return err
+		}
+		if err := freeNode(ctx, ready.client); err != nil {
+			return err
+		}
 	}
 	for _, controller := range c.controllers() {
 		if err := c.launch(ctx, controller.program, controller.flags...); err != nil {
+			return err
+		}
+	}
+	if c.node != nil {
+		if err := c.node.start(ctx, c.file("kubeconfig"), c.file("kubelet.kubeconfig")); err != nil {
 			return err
 		}
 	}
@@ -164,13 +220,15 @@ func (c *controlPlane) apiServerFlags() []string {
 	return []string{
 		"--etcd-servers=" + c.etcdURL,
 		"--etcd-prefix=/" + c.name,
-		"--bind-address=" + localhost,
+		"--bind-address=" + c.address(),
+		"--advertise-address=" + c.address(),
 		"--secure-port=" + strconv.Itoa(c.port.number),
 		"--permit-port-sharing=true", // Together with the socket that reserves the port.
 		"--tls-cert-file=" + c.file("apiserver.crt"),
 		"--tls-private-key-file=" + c.file("apiserver.key"),
 		"--token-auth-file=" + c.file("tokens.csv"),
-		"--authorization-mode=RBAC",
+		"--authorization-mode=Node,RBAC",
+		"--kubelet-preferred-address-types=InternalIP",
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("service-account.key"),
@@ -188,7 +246,7 @@ type controller struct {
 // metrics and profiles.
 func (c *controlPlane) controllers() []controller {
 	kubeconfig := c.file("kubeconfig")
-	return []controller{
+	controllers := []controller{
 		{program: "kube-controller-manager", flags: []string{
 			"--kubeconfig=" + kubeconfig,
 			"--service-account-private-key-file=" + c.file("service-account.key"),
@@ -206,15 +264,18 @@ func (c *controlPlane) controllers() []controller {
 			"--leader-elect=false",
 			"--secure-port=0",
 		}},
-		{program: "kwok", flags: []string{
-			"--kubeconfig=" + kubeconfig,
-			"--config=" + filepath.Join(c.launcher.programs, "kwok.yaml"),
-			"--manage-all-nodes=true",
-			"--node-ip=" + localhost,
-			// Without a lease the node is treated as lost after 40 s.
-			"--node-lease-duration-seconds=40",
-		}},
 	}
+	if c.node != nil {
+		return controllers
+	}
+	return append(controllers, controller{program: "kwok", flags: []string{
+		"--kubeconfig=" + kubeconfig,
+		"--config=" + filepath.Join(c.launcher.programs, "kwok.yaml"),
+		"--manage-all-nodes=true",
+		"--node-ip=" + localhost,
+		// Without a lease the node is treated as lost after 40 s.
+		"--node-lease-duration-seconds=40",
+	}})
 }
 
 // enabledControllers are all but those that have nothing to do here: no volume is attached or grows,
@@ -250,6 +311,9 @@ func (c *controlPlane) failure() error {
 
 func (c *controlPlane) stop(ctx context.Context) error {
 	var failures []error
+	if c.node != nil {
+		failures = append(failures, c.node.stop(ctx))
+	}
 	for _, p := range c.running {
 		failures = append(failures, p.stop(ctx))
 	}

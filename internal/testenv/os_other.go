@@ -21,7 +21,7 @@ func waitForLock(context.Context, string, func()) (func(), error) { return nil, 
 
 type reservedPort struct{ number int }
 
-func reservePort() (*reservedPort, error) { return nil, errNotUnix }
+func reservePort(string) (*reservedPort, error) { return nil, errNotUnix }
 
 func (*reservedPort) release() {}
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -67,7 +68,7 @@ func waitForLock(ctx context.Context, path string, waiting func()) (release func
 	}
 }
 
-// A reservedPort is a port of 127.0.0.1 that no other process gets. It is bound, but nothing
+// A reservedPort is a port of an address of this machine that no other process gets. It is bound, but nothing
 // listens on it until a program of this user does so with SO_REUSEPORT. Thus the port never
 // collides with a port of another process, and is not lost while its API server is stopped.
 type reservedPort struct {
@@ -75,7 +76,7 @@ type reservedPort struct {
 	socket *os.File
 }
 
-func reservePort() (*reservedPort, error) {
+func reservePort(address string) (*reservedPort, error) {
 	syscall.ForkLock.RLock() // Until the flag is set, no child process may start.
 	descriptor, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -86,19 +87,23 @@ func reservePort() (*reservedPort, error) {
 		return nil, fmt.Errorf("reserving a port: %w", err)
 	}
 	socket := os.NewFile(uintptr(descriptor), "reserved port")
-	number, err := bindSharedPort(descriptor)
+	number, err := bindSharedPort(descriptor, address)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reserving a port: %w", err), socket.Close())
 	}
 	return &reservedPort{number: number, socket: socket}, nil
 }
 
-func bindSharedPort(descriptor int) (int, error) {
+func bindSharedPort(descriptor int, on string) (int, error) {
 	if err := unix.SetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 		return 0, fmt.Errorf("sharing it with a child process: %w", err)
 	}
-	if err := unix.Bind(descriptor, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return 0, fmt.Errorf("binding to 127.0.0.1: %w", err)
+	parsed, err := netip.ParseAddr(on)
+	if err != nil {
+		return 0, fmt.Errorf("reading the address of a port: %w", err)
+	}
+	if err := unix.Bind(descriptor, &unix.SockaddrInet4{Addr: parsed.As4()}); err != nil {
+		return 0, fmt.Errorf("binding to %s: %w", on, err)
 	}
 	address, err := unix.Getsockname(descriptor)
 	if err != nil {

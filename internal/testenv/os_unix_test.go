@@ -13,7 +13,7 @@ import (
 
 func TestReservedPortIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
-	port, err := reservePort()
+	port, err := reservePort(localhost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestReleasedPortIsFree(t *testing.T) {
 	t.Parallel()
 	var failures []error
 	for range 10 {
-		port, err := reservePort()
+		port, err := reservePort(localhost)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,20 @@ const (
 )
 
 // reaperScript waits for the end of the process that has the other end of its standard input. Its
-// last step kills its own process group, and so itself.
-const reaperScript = `cat >/dev/null; rm -rf -- "$1"; kill -KILL 0`
+// last step kills its own process group, and so itself. Before that it kills the processes of real
+// nodes, which are in groups of their own, and removes their control groups.
+const reaperScript = `cat >/dev/null
+groups=$(cat "$1"/*/node/groups 2>/dev/null)
+rm -rf -- "$1"
+for group in $groups; do
+  tries=0
+  while [ -d "$group" ] && [ $tries -lt 200 ]; do
+    kill -KILL $(find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null) 2>/dev/null
+    find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
+    tries=$((tries + 1)); sleep 0.05
+  done
+done
+kill -KILL 0`
 
 // A reaper leads the process group of an environment. It cleans up if this process does not.
 type reaper struct {

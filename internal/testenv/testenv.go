@@ -23,6 +23,8 @@ type Options struct {
 	// Names, if set, are the names of the local clusters and of their contexts, one for each. By
 	// default the names are c1, c2 and so on. Existing clusters keep their names.
 	Names []string
+	// Nodes runs a real node in each local cluster, in place of kwok. See CheckNodes.
+	Nodes bool
 	// Parent is the folder in which a folder for all data is created and, at the end, removed.
 	// Empty means the system's folder for temporary files.
 	Parent string
@@ -49,7 +51,9 @@ type localEnv struct {
 	ports    []*reservedPort
 	planes   []*controlPlane
 	programs string
-	log      Log
+	// nodes are the programs of real nodes, nil for simulated ones.
+	nodes *nodePrograms
+	log   Log
 
 	mu sync.Mutex // of the kubeconfig file
 }
@@ -72,10 +76,17 @@ func Start(ctx context.Context, options Options) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startLocal(ctx, programs, options)
+	if !options.Nodes {
+		return startLocal(ctx, programs, nil, options)
+	}
+	nodes, err := buildNodes(ctx, options.Log)
+	if err != nil {
+		return nil, err
+	}
+	return startLocal(ctx, programs, &nodes, options)
 }
 
-func startLocal(ctx context.Context, programs string, options Options) (*Env, error) {
+func startLocal(ctx context.Context, programs string, nodes *nodePrograms, options Options) (*Env, error) {
 	if options.Parent == "" {
 		options.Parent = os.TempDir()
 	}
@@ -88,7 +99,7 @@ func startLocal(ctx context.Context, programs string, options Options) (*Env, er
 	}
 	began := time.Now()
 	options.Log("starting %d Kubernetes cluster(s), about %d s", options.Clusters, 4+options.Clusters)
-	local := &localEnv{programs: programs, log: options.Log}
+	local := &localEnv{programs: programs, nodes: nodes, log: options.Log}
 	env := &Env{local: local}
 	if err := env.startIn(ctx, parent, options.Names); err != nil {
 		return nil, errors.Join(err, env.Stop(context.WithoutCancel(ctx)))
@@ -111,7 +122,7 @@ func (e *Env) startIn(ctx context.Context, parent string, names []string) error 
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, cluster := range e.clusters {
 		group.Go(func() error {
-			if err := cluster.local.prepare(); err != nil {
+			if err := cluster.local.prepare(groupCtx); err != nil {
 				return err
 			}
 			cluster.config = cluster.local.restConfig()
@@ -133,6 +144,9 @@ func (e *Env) newCluster(name string) *Cluster {
 		etcdURL:  e.local.etcdURL,
 		log:      e.local.log,
 		token:    rand.Text(),
+	}
+	if e.local.nodes != nil {
+		plane.node = &node{dir: filepath.Join(plane.dir, "node"), launcher: plane.launcher, programs: *e.local.nodes}
 	}
 	e.local.planes = append(e.local.planes, plane)
 	return &Cluster{context: name, local: plane, changed: e.writeKubeconfig}
@@ -162,7 +176,7 @@ func (l *localEnv) launcher() launcher {
 
 func (l *localEnv) startEtcd(ctx context.Context) error {
 	for range 2 {
-		port, err := reservePort()
+		port, err := reservePort(localhost)
 		if err != nil {
 			return err
 		}

@@ -19,12 +19,13 @@ import (
 
 const usage = `usage: go run ./internal/testenv/cmd/testenv COMMAND
 
-  build [--fleet]           build the programs of the control planes, unless they are there, and with
-                            --fleet those of Rancher Fleet
-  up [--clusters N] [--fleet] [--dir DIR]
+  build [--fleet] [--nodes] build the programs of the control planes, unless they are there, with
+                            --fleet those of Rancher Fleet, and with --nodes those of real nodes
+  up [--clusters N] [--fleet] [--nodes] [--dir DIR]
                             run N clusters (3) until interrupted or, if standard input is a pipe,
                             until it closes; write DIR/kubeconfig, then print one line; with --fleet
-                            also a management cluster, mgmt, with a real Fleet that delivers to them
+                            also a management cluster, mgmt, with a real Fleet that delivers to them;
+                            with --nodes on real nodes, whose pods run (Linux, root)
   cli                       print the path of the Terraform CLI to use, building OpenTofu if need be
 `
 
@@ -65,11 +66,20 @@ func run(ctx context.Context, args []string) error {
 func build(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
 	fleet := flags.Bool("fleet", false, "build Rancher Fleet too")
+	nodes := flags.Bool("nodes", false, "build the programs of real nodes too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if _, err := testenv.Build(ctx, log); err != nil || !*fleet {
+	if _, err := testenv.Build(ctx, log); err != nil {
 		return err
+	}
+	if *nodes {
+		if err := testenv.BuildNodes(ctx, log); err != nil {
+			return err
+		}
+	}
+	if !*fleet {
+		return nil
 	}
 	_, err := testenv.BuildFleet(ctx, log)
 	return err
@@ -79,6 +89,7 @@ func up(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	clusters := flags.Int("clusters", 3, "how many `clusters` to run")
 	fleet := flags.Bool("fleet", false, "run Rancher Fleet too, on a management cluster of its own")
+	nodes := flags.Bool("nodes", false, "run real nodes, whose pods run")
 	dir := flags.String("dir", ".", "`folder` for the kubeconfig and, while the clusters run, their data")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -95,7 +106,9 @@ func up(ctx context.Context, args []string) (err error) {
 	defer cancel()
 	go cancelWhenClosed(os.Stdin, cancel)
 
-	start := startClusters
+	start := func(ctx context.Context, clusters int, dir string) (environment, error) {
+		return testenv.Start(ctx, testenv.Options{Clusters: clusters, Nodes: *nodes, Parent: dir, Log: log})
+	}
 	if *fleet {
 		start = startFleet
 	}
@@ -119,10 +132,6 @@ type environment interface {
 	Kubeconfig() string
 	Contexts() []string
 	Stop(ctx context.Context) error
-}
-
-func startClusters(ctx context.Context, clusters int, dir string) (environment, error) {
-	return testenv.Start(ctx, testenv.Options{Clusters: clusters, Parent: dir, Log: log})
 }
 
 // startFleet gives its clusters the same labels as the clusters of tests: the first is env=dev.
