@@ -90,7 +90,12 @@ func Shared(tb testing.TB) *Env {
 func New(tb testing.TB, clusters int) *Env {
 	tb.Helper()
 	Require(tb)
-	env, err := Start(tb.Context(), Options{Clusters: clusters, Log: logToStderr})
+	return start(tb, Options{Clusters: clusters, Log: logToStderr})
+}
+
+func start(tb testing.TB, options Options) *Env {
+	tb.Helper()
+	env, err := Start(tb.Context(), options)
 	if err != nil {
 		tb.Fatalf("starting clusters for the test: %v", err)
 	}
