@@ -35,6 +35,10 @@ const acceptanceFiles = "_acc_test.go"
 // a name that make testacc does not run.
 func Require(tb testing.TB) {
 	tb.Helper()
+	if strings.HasSuffix(testFile(), nodeFiles) {
+		RequireNodes(tb)
+		return
+	}
 	if file := testFile(); file != "" && !strings.HasSuffix(file, acceptanceFiles) {
 		tb.Fatalf("a test that needs clusters is in %s; make testacc runs only what is in files *%s", filepath.Base(file), acceptanceFiles)
 	}
