@@ -333,7 +333,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, k.readiness(objects, false))
+		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, false))
 	})
 }
 
@@ -341,12 +341,12 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, k.readiness(objects, true))
+		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, true))
 	})
 }
 
-// readiness returns what counts for the readiness of objects.
-func (k *kubeClient) readiness(objects kube.ResourceList, jobs bool) release.Readiness {
+// readinessFor returns what counts for the readiness of objects.
+func readinessFor(k *kubeClient, objects kube.ResourceList, jobs bool) release.Readiness {
 	return release.Readiness{
 		Jobs: jobs, Ignore: k.ignore, Pending: k.pending, Logs: k.logs,
 		ReadyFor: k.readyFor, Changed: func(index int) bool { return k.changed[objects[index]] },

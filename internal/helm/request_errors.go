@@ -271,8 +271,8 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 	return built, err
 }
 
-// explainHook adds to the error of a hook what its object and its pods report. Helm names neither.
-func (k *kubeClient) explainHook(objects kube.ResourceList, err error) error {
+// explainedHook adds to the error of a hook what its object and its pods report. Helm names neither.
+func explainedHook(k *kubeClient, objects kube.ResourceList, err error) error {
 	if err == nil || len(objects) == 0 {
 		return err
 	}
@@ -296,7 +296,7 @@ func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Dur
 	}
 	select {
 	case err := <-watched:
-		return k.explainHook(objects, err)
+		return explainedHook(k, objects, err)
 	case <-k.ctx.Done():
 		return context.Cause(k.ctx)
 	}
