@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,9 +94,9 @@ func (n *node) start(ctx context.Context, kubeconfig, nodeKubeconfig string) err
 	// The groups have to be entered before the namespace of groups is made, which has them as roots.
 	const script = `for group in $FLEET_GROUPS; do echo $$ >"$group/cgroup.procs" || exit 1; done
 exec unshare --mount --net --pid --uts --ipc --cgroup --fork --kill-child=KILL --propagation private --mount-proc "$0" "$1"`
-	launcher := n.launcher
-	launcher.programs, launcher.variables = "/bin", []string{"FLEET_GROUPS=" + strings.Join(n.groups, " ")}
-	n.running, err = launcher.start(ctx, "sh", n.file("node.log"), "-c", script, filepath.Join(n.programs.tests, "nodeinit"), n.file("node.json"))
+	shell := n.launcher
+	shell.programs, shell.variables = "/bin", []string{"FLEET_GROUPS=" + strings.Join(n.groups, " ")}
+	n.running, err = shell.start(ctx, "sh", n.file("node.log"), "-c", script, filepath.Join(n.programs.tests, "nodeinit"), n.file("node.json"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (n *node) makeGroups() error {
 			continue // The hierarchy is not mounted here.
 		}
 		group := filepath.Join(parent, filepath.Base(filepath.Dir(n.dir))+"-"+filepath.Base(n.dir))
-		if err := os.MkdirAll(group, 0o755); err != nil { //nolint:gosec // As all control groups.
+		if err := os.MkdirAll(group, 0o755); err != nil {
 			return fmt.Errorf("making a control group: %w", err)
 		}
 		n.groups = append(n.groups, group)
@@ -175,7 +176,7 @@ func (n *node) makeGroups() error {
 // inherit copies settings of a control group, which are empty in a new one.
 func inherit(parent, group string, names ...string) error {
 	for _, name := range names {
-		value, err := os.ReadFile(filepath.Join(parent, name)) //nolint:gosec // A file of the kernel.
+		value, err := os.ReadFile(filepath.Join(parent, name))
 		if err != nil {
 			return fmt.Errorf("reading a setting of a control group: %w", err)
 		}
@@ -224,8 +225,8 @@ func removeGroups(groups []string) error {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
-		for i := len(below) - 1; i >= 0; i-- {
-			if err := os.Remove(below[i]); err != nil && !errors.Is(err, os.ErrNotExist) {
+		for _, path := range slices.Backward(below) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 				failures = append(failures, err)
 			}
 		}

@@ -25,11 +25,10 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: nodeinit SETTINGS.json")
 	}
-	if err := run(os.Args[1]); err != nil {
-		log.Fatal(err)
-	}
+	log.Fatal(run(os.Args[1]))
 }
 
+// run runs the node. It always returns an error.
 func run(path string) error {
 	content, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
@@ -79,7 +78,7 @@ func (n *node) file(name string) string { return filepath.Join(n.Dir, name) }
 
 // command runs a program to its end.
 func command(ctx context.Context, name string, args ...string) error {
-	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // Programs of this package.
+	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("running %s %s: %w\n%s", name, strings.Join(args, " "), err, output)
 	}

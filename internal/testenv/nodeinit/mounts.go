@@ -71,7 +71,7 @@ func mountCgroups() error {
 			name, options = "systemd", "none,name=systemd"
 		}
 		at := filepath.Join(root, name)
-		if err := os.Mkdir(at, 0o755); err != nil { //nolint:gosec // As on every machine.
+		if err := os.Mkdir(at, 0o755); err != nil {
 			return fmt.Errorf("creating a folder for control groups: %w", err)
 		}
 		if err := mount(kind, at, kind, 0, options); err != nil {
@@ -101,10 +101,10 @@ func (n *node) replace(path, content string) error {
 }
 
 func cover(file, at, content string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // As on every machine.
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("creating a folder in place of %s: %w", at, err)
 	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil { //nolint:gosec // As on every machine.
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 		return fmt.Errorf("writing a file in place of %s: %w", at, err)
 	}
 	return mount(file, at, "", unix.MS_BIND, "")

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -49,12 +50,19 @@ func main() {
 }
 
 func fetch(url string) int {
-	client := http.Client{Timeout: 5 * time.Second}
-	answer, err := client.Get(url)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		log.Println(err)
 		return 1
 	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Println(err)
+		return 1
+	}
+	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		log.Println(answer.Status, err)
