@@ -363,6 +363,7 @@ func (s *samples) targets(t *testing.T) []sample {
 				"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
 			}},
 		},
+		"ready_for": "10s", "explain_logs": true,
 		"timeouts": map[string]any{"create": "1h", "update": "1h", "delete": "1h"},
 	}
 	small := s.clusters()
