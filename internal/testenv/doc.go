@@ -22,6 +22,17 @@
 // [TerraformCLI] if there is no CLI, a newer Terraform if [CLIVariable] names it, and Helm for
 // [HelmCLI].
 //
+// # Real nodes
+//
+// With [Options].Nodes, each cluster has a real node in place of kwok's: a kubelet, containerd, runc,
+// kube-proxy and CoreDNS, in namespaces and control groups of their own, which a pair of network
+// interfaces joins to the host. Pods run there, have probes and logs, and reach each other and
+// Services by their names. Images are made by this package and loaded into containerd, because there
+// is no registry. The process that starts a node ends with its parent, and the node with it. Real
+// nodes need Linux and root; [CheckNodes] returns what is missing. One cluster is ready after about
+// 15 s and takes 420 MB, three at once are ready after about 22 s. Control groups of version 2 have
+// not been tried.
+//
 // # Fleet
 //
 // [StartFleet] runs a real Rancher Fleet with these clusters, built from fleet/go.mod. Its
@@ -49,7 +60,7 @@
 //
 // # What is missing
 //
-// No container runs: no logs, no exec, no probes, no network between Pods, no images pulled. A
+// Without real nodes, no container runs: no logs, no exec, no probes, no network between Pods, no images pulled. A
 // Service of type LoadBalancer never gets an address, because there is no cloud. A
 // PersistentVolumeClaim is never bound, because there is no storage. Objects that wait for one of
 // them wait for ever. Admission and conversion webhooks need a server that the test runs itself. A
