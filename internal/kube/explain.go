@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -84,11 +85,15 @@ func withCauses(message string, causes []string) string {
 	return message + " (" + strings.Join(added, "; ") + ")"
 }
 
-// repeats reports whether a text contains a cause, or the part of it after a second colon. For
+// repeats reports whether a text contains a cause, or the part of it after a second colon. The name of
+// a container does not count. For
 // example, the event "FailedCreate: Error creating: <message>" repeats the condition "<message>".
 func repeats(cause, text string) bool {
 	if strings.Contains(text, cause) {
 		return true
+	}
+	if strings.HasPrefix(cause, "container ") || strings.HasPrefix(cause, "init container ") {
+		_, cause, _ = strings.Cut(cause, ": ")
 	}
 	_, message, _ := strings.Cut(cause, ": ")
 	_, message, found := strings.Cut(message, ": ")
@@ -118,6 +123,7 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 			causes = append(causes, x.causesInPod(ctx, &pod)...)
 		}
 	}
+	causes = append(causes, x.unboundVolume(ctx, live)...)
 	causes = append(causes, x.warnings(ctx, live.GetNamespace(), about)...)
 	for i, cause := range causes {
 		causes[i] = withoutGeneratedNames(live, cause)
@@ -210,9 +216,35 @@ func (x *explainer) warnings(ctx context.Context, namespace string, about []type
 			continue
 		}
 		reasons[event.Reason] = true
-		texts = append(texts, reasonText(event.Reason, strings.TrimPrefix(event.Message, "(combined from similar events): ")))
+		text := reasonText(event.Reason, strings.TrimPrefix(event.Message, "(combined from similar events): "))
+		texts = append(texts, containerOf(&event)+text)
 	}
 	return texts
+}
+
+// unboundVolume returns why no volume is bound to a claim. The event about it is not a warning.
+func (x *explainer) unboundVolume(ctx context.Context, live *unstructured.Unstructured) []string {
+	if live.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
+		return nil
+	}
+	const reason = "FailedBinding"
+	selector := fields.Set{"reason": reason, "involvedObject.uid": string(live.GetUID())}.String()
+	list, err := x.client.typed.CoreV1().Events(live.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1})
+	if err != nil || len(list.Items) == 0 {
+		return nil
+	}
+	return []string{reasonText(reason, list.Items[0].Message)}
+}
+
+// containerOf names the container that an event is about, if it is about one.
+func containerOf(event *corev1.Event) string {
+	path := event.InvolvedObject.FieldPath
+	for field, kind := range map[string]string{"spec.containers{": "container ", "spec.initContainers{": "init container "} {
+		if name, found := strings.CutPrefix(path, field); found {
+			return kind + strings.TrimSuffix(name, "}") + ": "
+		}
+	}
+	return ""
 }
 
 func lastSeen(event *corev1.Event) time.Time {
@@ -241,13 +273,21 @@ func (x *explainer) causesInPod(ctx context.Context, pod *corev1.Pod) []string {
 	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {
 		causes = append(causes, reasonText(pod.Status.Reason, pod.Status.Message))
 	}
-	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if cause, crashed := causeInContainer(&container, x.restarted); cause != "" {
-			if crashed {
-				cause += x.lastWords(ctx, pod, &container)
-			}
-			causes = append(causes, "container "+container.Name+": "+cause)
+	causes = append(causes, x.causesInContainers(ctx, pod, "init container", pod.Status.InitContainerStatuses)...)
+	return append(causes, x.causesInContainers(ctx, pod, "container", pod.Status.ContainerStatuses)...)
+}
+
+func (x *explainer) causesInContainers(ctx context.Context, pod *corev1.Pod, kind string, containers []corev1.ContainerStatus) []string {
+	var causes []string
+	for _, container := range containers {
+		cause, crashed := causeInContainer(&container, x.restarted)
+		if cause == "" {
+			continue
 		}
+		if crashed {
+			cause += x.lastWords(ctx, pod, &container)
+		}
+		causes = append(causes, kind+" "+container.Name+": "+cause)
 	}
 	return causes
 }

@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestWithCauses(t *testing.T) {
@@ -22,6 +24,7 @@ func TestWithCauses(t *testing.T) {
 		"twice":                {message: message, causes: []string{"A: b", "A: b"}, want: message + " (A: b)"},
 		"in the message":       {message: "x (A: b)", causes: []string{"A: b"}, want: "x (A: b)"},
 		"after a colon":        {message: "x (A: no room)", causes: []string{"A: Error creating: no room"}, want: "x (A: no room)"},
+		"of a container":       {message: message, causes: []string{"container c: ErrImagePull: no such name", `container c: Failed: Failed to pull image "x": no such name`}, want: message + " (container c: ErrImagePull: no such name)"},
 		"more than are wanted": {message: message, causes: []string{"A", "B", "C", "D"}, want: message + " (A; B; C)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +67,41 @@ func TestCauseInContainer(t *testing.T) {
 				t.Errorf("got %q (crashed: %t), want %q", got, crashed, test.want)
 			}
 		})
+	}
+}
+
+// An event about a container names it.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"":                          "Unhealthy: HTTP 503",
+		"spec":                      "Unhealthy: HTTP 503",
+		"spec.containers{web}":      "container web: Unhealthy: HTTP 503",
+		"spec.initContainers{load}": "init container load: Unhealthy: HTTP 503",
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			x := explainer{events: map[string][]corev1.Event{"ns": {
+				{InvolvedObject: corev1.ObjectReference{UID: "a", FieldPath: path}, Reason: "Unhealthy", Message: "HTTP 503"},
+				{InvolvedObject: corev1.ObjectReference{UID: "b"}, Reason: "Failed", Message: "of another object"},
+			}}}
+			if diff := cmp.Diff([]string{want}, x.warnings(t.Context(), "ns", []types.UID{"a"})); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What an init container did is not what a container did.
+func TestCausesInInitContainers(t *testing.T) {
+	t.Parallel()
+	failed := func(name string) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 4, Reason: "Error"}}}}
+	}
+	pod := &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: failed("load"), ContainerStatuses: failed("web")}}
+	want := []string{"init container load: it ended with exit code 4 (Error)", "container web: it ended with exit code 4 (Error)"}
+	if diff := cmp.Diff(want, (&explainer{}).causesInPod(t.Context(), pod)); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 }
 
