@@ -156,6 +156,9 @@ func (n *node) makeGroups() error {
 			mount = "/sys/fs/cgroup/unified"
 		}
 		parent := filepath.Join(mount, path)
+		if len(lines) == 1 {
+			parent = delegating(mount, path)
+		}
 		if _, err := os.Stat(parent); err != nil {
 			continue // The hierarchy is not mounted here.
 		}
@@ -171,6 +174,19 @@ func (n *node) makeGroups() error {
 		}
 	}
 	return write(n.file("groups"), []byte(strings.Join(n.groups, "\n")+"\n"))
+}
+
+// delegating returns the nearest control group of version 2 whose children have a limit of memory. It
+// can be that of this process only if it is the root: a group with processes gives nothing to children.
+// No machine with version 2 alone has run it yet.
+func delegating(mount, path string) string {
+	for ; path != "/"; path = filepath.Dir(path) {
+		given, err := os.ReadFile(filepath.Join(mount, path, "cgroup.subtree_control"))
+		if err == nil && slices.Contains(strings.Fields(string(given)), "memory") {
+			break
+		}
+	}
+	return filepath.Join(mount, path)
 }
 
 // inherit copies settings of a control group, which are empty in a new one.

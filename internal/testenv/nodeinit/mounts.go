@@ -55,7 +55,10 @@ func mountCgroups() error {
 	hierarchies := strings.Fields(string(own))
 	const root = "/sys/fs/cgroup"
 	if len(hierarchies) == 1 { // Version 2 alone.
-		return mount("cgroup2", root, "cgroup2", 0, "")
+		if err := mount("cgroup2", root, "cgroup2", 0, ""); err != nil {
+			return err
+		}
+		return delegate(root)
 	}
 	if err := mount("tmpfs", root, "tmpfs", 0, "mode=755"); err != nil {
 		return err
@@ -76,6 +79,28 @@ func mountCgroups() error {
 		}
 		if err := mount(kind, at, kind, 0, options); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// delegate gives all controllers to the groups of containers. A group of version 2 can do so only if it
+// has no processes, so this one gets a group of its own. No machine with version 2 alone has run it yet.
+func delegate(root string) error {
+	own := filepath.Join(root, "node")
+	if err := os.Mkdir(own, 0o755); err != nil {
+		return fmt.Errorf("creating a control group: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "cgroup.procs"), []byte("0"), 0o600); err != nil {
+		return fmt.Errorf("entering a control group: %w", err)
+	}
+	controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if err != nil {
+		return fmt.Errorf("reading the controllers of control groups: %w", err)
+	}
+	for _, controller := range strings.Fields(string(controllers)) {
+		if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o600); err != nil {
+			return fmt.Errorf("giving the controller %s to containers: %w", controller, err)
 		}
 	}
 	return nil
