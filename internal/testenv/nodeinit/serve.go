@@ -86,7 +86,8 @@ func (n *node) start(s service) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	return started.Pid, started.Release()
+	pid := started.Pid // Release overwrites it.
+	return pid, started.Release()
 }
 
 // loadImages loads the images of the tests into the container runtime.
