@@ -43,7 +43,11 @@ type lab struct {
 
 func newLab(t *testing.T, namespace string) lab {
 	t.Helper()
-	env := testenv.Shared(t)
+	return newLabIn(t, testenv.Shared(t), namespace)
+}
+
+func newLabIn(t *testing.T, env *testenv.Env, namespace string) lab {
+	t.Helper()
 	client := connect(t, kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Contexts()[0]})
 	typed, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {

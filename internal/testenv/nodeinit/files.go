@@ -56,6 +56,7 @@ evictionHard: {memory.available: "50Mi", nodefs.available: "0%%", nodefs.inodesF
 imageGCHighThresholdPercent: 100
 serializeImagePulls: false
 nodeStatusUpdateFrequency: 10s
+volumeStatsAggPeriod: 2s
 `
 
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1

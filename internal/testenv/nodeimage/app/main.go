@@ -20,6 +20,8 @@ func main() {
 	exit := flag.Int("exit", -1, "end with this code")
 	after := flag.Duration("after", 0, "the time before the end, with -exit")
 	memory := flag.Int("memory", 0, "use this many MiB")
+	size := flag.Int("write", 0, "write this many MiB into the file of -into")
+	file := flag.String("into", "", "the path of the file, with -write")
 	get := flag.String("get", "", "print the answer of this URL, and end")
 	port := flag.Int("port", 8080, "serve HTTP at this port")
 	name := flag.String("name", "app", "what / answers")
@@ -29,6 +31,11 @@ func main() {
 	flag.Parse()
 	if *say != "" {
 		log.Println(*say)
+	}
+	if *size > 0 {
+		if err := os.WriteFile(*file, make([]byte, *size<<20), 0o600); err != nil {
+			log.Fatal(err)
+		}
 	}
 	switch {
 	case *get != "":
