@@ -25,6 +25,9 @@ import (
 func TestAccAttackLargeRecords(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1) // Other tests would list the records, too.
+	cluster := env.Contexts()[0]
+	env.RemoveAfter(t, "another")
+	env.RemoveAfter(t, "attacked")
 	config := rest.CopyConfig(env.Cluster(0).RESTConfig())
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
@@ -32,7 +35,7 @@ func TestAccAttackLargeRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(namespace, name, value string) target.Deployment {
-		d := deployment("c1", name, "v1-"+strings.Repeat(value, 32))
+		d := deployment(cluster, name, "v1-"+strings.Repeat(value, 32))
 		d.Namespace = namespace
 		file := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: \"" + value + "\"}\n"
 		d.Bundle = &bundle.Bundle{Name: name, Content: "v1-large-" + name + value, Files: []bundle.File{{Name: "a.yaml", Content: []byte(file)}}}
@@ -48,9 +51,9 @@ func TestAccAttackLargeRecords(t *testing.T) {
 	prior := outcome.Records
 	createLargeRecords(t, client, "attacked", "victim")
 
-	victim := key("c1", "victim")
+	victim := key(cluster, "victim")
 	seen := engine.Observe(t.Context(), asked.TargetIdentity, deploy.DriftLive, prior)
-	if diff := cmp.Diff([]string{"c1/victim looking up the release"}, failed(seen.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{cluster + "/victim looking up the release"}, failed(seen.Failures)); diff != "" {
 		t.Errorf("failures of a refresh (-want +got):\n%s\n%v", diff, seen.Failures)
 	}
 	if diff := cmp.Diff(prior[victim], seen.Records[victim]); diff != "" || len(seen.Lost) > 0 || seen.AllSeen {
@@ -60,7 +63,7 @@ func TestAccAttackLargeRecords(t *testing.T) {
 	asked = request(seen.Records)
 	asked.Write = all("2")
 	outcome = engine.Apply(t.Context(), asked)
-	if diff := cmp.Diff([]string{"c1/victim looking up the release"}, failed(outcome.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{cluster + "/victim looking up the release"}, failed(outcome.Failures)); diff != "" {
 		t.Errorf("failures of an apply (-want +got):\n%s\n%v", diff, outcome.Failures)
 	}
 	for _, d := range all("2") {
@@ -77,9 +80,9 @@ func TestAccAttackLargeRecords(t *testing.T) {
 	checkExistingSecrets(t, env)
 
 	asked = request(outcome.Records)
-	asked.Remove = []deploy.Key{key("c1", "beside"), victim, key("c1", "web")}
+	asked.Remove = []deploy.Key{key(cluster, "beside"), victim, key(cluster, "web")}
 	outcome = engine.Apply(t.Context(), asked)
-	if diff := cmp.Diff([]string{"c1/victim removing"}, failed(outcome.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{cluster + "/victim removing"}, failed(outcome.Failures)); diff != "" {
 		t.Errorf("failures of a removal (-want +got):\n%s\n%v", diff, outcome.Failures)
 	}
 	if _, isKept := outcome.Records[victim]; !isKept || len(outcome.Records) != 1 {
@@ -90,7 +93,7 @@ func TestAccAttackLargeRecords(t *testing.T) {
 // checkExistingSecrets looks for Secrets beside the large ones.
 func checkExistingSecrets(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	cluster, err := realClusters(env)("c1")
+	cluster, err := realClusters(env)(env.Contexts()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	const namespace = "await-outage"
 	makeNamespace(t, env, namespace)
 	asked := request(nil)
-	asked.Write = []target.Deployment{raw(namespace, "db", configMapOf("db")+configMapOf("other"))}
+	asked.Write = []target.Deployment{raw(env.Contexts()[0], namespace, "db", configMapOf("db")+configMapOf("other"))}
 	expectNoFailures(t, deploy.New(realClusters(env), 1).Apply(t.Context(), asked).Failures)
 	typed, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {

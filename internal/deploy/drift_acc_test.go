@@ -21,9 +21,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// raw returns a deployment of manifests to the first cluster.
-func raw(namespace, name, manifest string) target.Deployment {
-	d := deployment("c1", name, "v1-0123456789abcdef0123456789abcdef")
+// raw returns a deployment of manifests to a cluster.
+func raw(cluster, namespace, name, manifest string) target.Deployment {
+	d := deployment(cluster, name, "v1-0123456789abcdef0123456789abcdef")
 	d.Namespace = namespace
 	d.Bundle = &bundle.Bundle{Name: name, Content: "v1-" + name, Files: []bundle.File{{Name: "a.yaml", Content: []byte(manifest)}}}
 	return d
@@ -38,6 +38,7 @@ func configMapOf(name string) string {
 func TestAccDriftOfManyReleases(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
+	first := env.Contexts()[0]
 	const namespace, many = "drift-of-many", 24
 	makeNamespace(t, env, namespace)
 	client, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
@@ -49,7 +50,7 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 	asked.Settings.Drift = deploy.DriftLive
 	for i := range many {
 		name := fmt.Sprintf("r%02d", i)
-		asked.Write = append(asked.Write, raw(namespace, name, configMapOf(name)+
+		asked.Write = append(asked.Write, raw(first, namespace, name, configMapOf(name)+
 			"---\napiVersion: v1\nkind: ConfigMapList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"-listed}}\n"))
 	}
 	outcome := engine.Apply(t.Context(), asked)
@@ -70,7 +71,7 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	observed := engine.Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
-	if diff := cmp.Diff([]string{"c1/r07 reading the objects"}, failed(observed.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{first + "/r07 reading the objects"}, failed(observed.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	want := map[string]string{"r03": "ConfigMap drift-of-many/r03 differs at data.key", "r05": "ConfigMap drift-of-many/r05-listed is missing"}
@@ -86,10 +87,11 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
+	cluster := env.Contexts()[0]
 	const namespace = "drift-of-two"
 	makeNamespace(t, env, namespace)
 	engine := deploy.New(realClusters(env), 8)
-	first, second := raw(namespace, "first", configMapOf("shared")+configMapOf("own")), raw(namespace, "second", configMapOf("shared"))
+	first, second := raw(cluster, namespace, "first", configMapOf("shared")+configMapOf("own")), raw(cluster, namespace, "second", configMapOf("shared"))
 	records := map[deploy.Key]deploy.Record{}
 	for _, d := range []target.Deployment{first, second} {
 		asked := request(nil)
@@ -102,7 +104,7 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 
 	observed := engine.Observe(t.Context(), identity(), deploy.DriftLive, records)
 	expectNoFailures(t, observed.Failures)
-	if diff := cmp.Diff([]release.OwnedObject{{Object: "ConfigMap drift-of-two/shared", Owner: "drift-of-two/second"}}, observed.Findings[key("c1", "first")].NotOwned); diff != "" {
+	if diff := cmp.Diff([]release.OwnedObject{{Object: "ConfigMap drift-of-two/shared", Owner: "drift-of-two/second"}}, observed.Findings[key(cluster, "first")].NotOwned); diff != "" {
 		t.Errorf("not owned (-want +got):\n%s", diff)
 	}
 	var all status.Counts
@@ -112,7 +114,7 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 	if diff := cmp.Diff(status.Counts{Ready: 2, NotOwned: 1}, all); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	lost := observed.Records[key("c1", "first")]
+	lost := observed.Records[key(cluster, "first")]
 	if lost.State != status.Modified || lost.Corrects(first) {
 		t.Errorf("it is %s, corrected: %t; want it told and left alone", lost.State, lost.Corrects(first))
 	}
@@ -193,7 +195,7 @@ func (o *onCluster) refresh(t *testing.T, name string) deploy.Record {
 	observed := o.engine.Observe(t.Context(), o.request().TargetIdentity, deploy.DriftLive, o.prior)
 	expectNoFailures(t, observed.Failures)
 	maps.Copy(o.prior, observed.Records)
-	return observed.Records[key("c1", name)]
+	return observed.Records[key(o.cluster, name)]
 }
 
 func (o *onCluster) configMap(t *testing.T, name string) *corev1.ConfigMap {
@@ -218,7 +220,7 @@ func TestAccObjectOfAFailedMoveMovesBack(t *testing.T) {
 	before := o.configMap(t, "moving")
 	asked := o.request()
 	asked.Write = []target.Deployment{of("losing", "v1-b", configMapFile("NAME")+broken), of("gaining", "v1-b", both+broken)}
-	asked.Wants = map[deploy.Key]map[string]string{key("c1", "losing"): {}, key("c1", "gaining"): {"ConfigMap/" + o.namespace + "/moving": "hash"}}
+	asked.Wants = map[deploy.Key]map[string]string{key(o.cluster, "losing"): {}, key(o.cluster, "gaining"): {"ConfigMap/" + o.namespace + "/moving": "hash"}}
 	outcome := o.engine.Apply(t.Context(), asked)
 	if owner := o.configMap(t, "moving").Annotations["meta.helm.sh/release-name"]; len(outcome.Failures) != 2 || owner != "gaining" {
 		t.Fatalf("the object belongs to %s after %v, want two failures, and that it has moved", owner, outcome.Failures)

@@ -27,6 +27,7 @@ import (
 
 // onCluster is a namespace of the first cluster and an engine that deploys to it.
 type onCluster struct {
+	cluster   string
 	namespace string
 	client    kubernetes.Interface
 	engine    *deploy.Engine
@@ -40,12 +41,13 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &onCluster{namespace: namespace, client: client, engine: deploy.New(realClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
+	env.RemoveAfter(t, namespace)
+	return &onCluster{cluster: env.Contexts()[0], namespace: namespace, client: client, engine: deploy.New(realClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
 }
 
 // deployment returns a deployment of one file.
 func (o *onCluster) deployment(name, digest, file string, options fleetyaml.Options) target.Deployment {
-	d := deployment("c1", name, digest)
+	d := deployment(o.cluster, name, digest)
 	d.Namespace, d.Options = o.namespace, options
 	d.Bundle = &bundle.Bundle{Name: name, Content: o.namespace + name + digest, Files: []bundle.File{{Name: "a.yaml", Content: []byte(file)}}}
 	return d
@@ -71,10 +73,10 @@ func (o *onCluster) write(t *testing.T, deployments ...target.Deployment) {
 func (o *onCluster) remove(t *testing.T, name string) []deploy.Notice {
 	t.Helper()
 	asked := o.request()
-	asked.Remove = []deploy.Key{key("c1", name)}
+	asked.Remove = []deploy.Key{key(o.cluster, name)}
 	outcome := o.engine.Apply(t.Context(), asked)
 	expectNoFailures(t, outcome.Failures)
-	delete(o.prior, key("c1", name))
+	delete(o.prior, key(o.cluster, name))
 	return outcome.Notices
 }
 
@@ -179,7 +181,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "leaving-later")
 	o.write(t, o.deployment("web", "v1-a", configMapFile("web"), fleetyaml.Options{DeleteNamespace: true}))
-	cluster, err := realClusters(testenv.Shared(t))("c1")
+	cluster, err := realClusters(testenv.Shared(t))(o.cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +293,7 @@ func TestAccKeptObjectsAreNamed(t *testing.T) {
 	kept := configMapFile("kept") + "  annotations: {helm.sh/resource-policy: keep, other: }\n"
 	o.write(t, o.deployment("web", "v1-a", kept+configMapFile("gone"), fleetyaml.Options{}))
 	notices := o.remove(t, "web")
-	want := []deploy.Notice{{Cluster: "c1", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/kept/kept"}}}}
+	want := []deploy.Notice{{Cluster: o.cluster, Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/kept/kept"}}}}
 	if diff := cmp.Diff(want, notices); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
@@ -372,7 +374,7 @@ func TestAccRemovalOfWhatHasChanged(t *testing.T) {
 			o := newOnCluster(t, "changed-"+bundle.Name(name))
 			makeNamespace(t, testenv.Shared(t), o.namespace)
 			o.write(t, o.deployment("web", "v1-a", configMapFile("web"), options))
-			cluster, err := realClusters(testenv.Shared(t))("c1")
+			cluster, err := realClusters(testenv.Shared(t))(o.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,6 +101,7 @@ func damage(t *testing.T, cluster *testenv.Cluster, namespace, name string, stat
 func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
+	second := env.Contexts()[1]
 	const namespace = "damaged-record"
 	makeNamespace(t, env, namespace)
 	on := func(cluster, name string) target.Deployment {
@@ -126,7 +127,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 
 	outcome := engine.Apply(t.Context(), asked)
 
-	if diff := cmp.Diff([]string{"c2/web recovering"}, failed(outcome.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{second + "/web recovering"}, failed(outcome.Failures)); diff != "" {
 		t.Fatalf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
 	}
 	if _, ok := errors.AsType[*release.CorruptRecordError](outcome.Failures[0].Err); !ok {
@@ -135,7 +136,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	for _, name := range want {
 		cluster, bundle, _ := strings.Cut(name, "/")
 		wanted := status.Ready
-		if name == "c2/web" {
+		if name == second+"/web" {
 			wanted = status.ErrApplied
 		}
 		if got := outcome.Records[key(cluster, bundle)].State; got != wanted {
@@ -144,24 +145,25 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	}
 
 	// A refresh that reads the objects of a damaged record does not end in a panic either.
-	waiting := recordOfWrite(on("c2", "waiting"))
+	waiting := recordOfWrite(on(second, "waiting"))
 	waiting.State, waiting.Message, waiting.Known = status.NotReady, "as before", release.Known{}
-	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
+	records := map[deploy.Key]deploy.Record{key(second, "waiting"): waiting, key(second, "other"): outcome.Records[key(second, "other")]}
 	observed := engine.Observe(t.Context(), identity(), deploy.DriftRelease, records)
-	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
+	if diff := cmp.Diff(outcome.Records[key(second, "other")], observed.Records[key(second, "other")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(waiting, observed.Records[key("c2", "waiting")]); diff != "" {
+	if diff := cmp.Diff(waiting, observed.Records[key(second, "waiting")]); diff != "" {
 		t.Errorf("the record of what could not be looked at (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"c2/waiting reading the objects"}, failed(observed.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{second + "/waiting reading the objects"}, failed(observed.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }
 
-// makeNamespace creates a namespace on all clusters.
+// makeNamespace creates a namespace on all clusters for the time of a test.
 func makeNamespace(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
+	env.RemoveAfter(t, name)
 	for i := range env.Contexts() {
 		client, err := kubernetes.NewForConfig(env.Cluster(i).RESTConfig())
 		if err != nil {

@@ -61,7 +61,7 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			of := func(release, digest, files string) target.Deployment {
-				d := deployment("c1", "web", digest)
+				d := deployment(env.Contexts()[0], "web", digest)
 				d.Release, d.Namespace = release, namespace
 				d.Bundle = &bundle.Bundle{Name: "web", Content: digest, Files: []bundle.File{{Name: "a.yaml", Content: []byte(files)}}}
 				return d
