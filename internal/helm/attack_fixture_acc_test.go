@@ -67,6 +67,7 @@ func (o *onCluster) newClient() *helm.Client {
 
 func (o *onCluster) makeNamespace(name string) {
 	o.Helper()
+	o.env.RemoveAfter(o.T, name)
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := o.objects.CoreV1().Namespaces().Create(o.Context(), made, metav1.CreateOptions{}); err != nil {
 		o.Fatal(err)
@@ -81,7 +82,7 @@ func (o *onCluster) deployment(files map[string]string) target.Deployment {
 	}
 	content := fmt.Sprint(files)
 	return target.Deployment{
-		Cluster: "c1", Release: "web", Namespace: o.namespace, Digest: "v1-" + release.ShortHash([]byte(content)),
+		Cluster: o.env.Contexts()[0], Release: "web", Namespace: o.namespace, Digest: "v1-" + release.ShortHash([]byte(content)),
 		Bundle: &bundle.Bundle{Name: "web", Content: "v1-" + release.ShortHash([]byte(o.namespace+content)), Files: held},
 	}
 }

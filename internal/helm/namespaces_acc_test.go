@@ -32,6 +32,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			t.Parallel()
 			o := newOnCluster(t, "beside-"+map[bool]string{false: "same", true: "other"}[other])
 			o.namespace += "-made" // The first release creates this namespace.
+			o.env.RemoveAfter(t, o.namespace)
 			proxy := faulttest.New(t, env.Cluster(0))
 			connection, err := kube.New(kube.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: env.Cluster(0).Token()}, nil)
 			if err != nil {

@@ -70,7 +70,7 @@ func expectPaths(t *testing.T, f release.Finding, want map[string][]string) {
 // defaulted returns objects on which API servers set defaults, and whose values they write in
 // another notation.
 func defaulted(namespace string) []string {
-	const template = "template: {metadata: {labels: {app: a}}, spec: {%s containers: [{name: main, image: example.com/main, ports: [{containerPort: 80}], " +
+	const template = "template: {metadata: {labels: {app: a}}, spec: {%s containers: [{name: main, image: \"" + image + "\", ports: [{containerPort: 80}], " +
 		"env: [{name: A, value: x}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}], resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: 0.1}}, " +
 		"livenessProbe: {httpGet: {path: /, port: 80}}, securityContext: {privileged: false}}], " +
 		"volumes: [{name: c, configMap: {name: c}}, {name: p, projected: {sources: [{serviceAccountToken: {path: t}}]}}, {name: e, emptyDir: {}}]}}"
@@ -247,12 +247,7 @@ func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	infos := l.infos(t, documents...)
 	l.create(t, infos)
 	l.patch(t, infos[0], `{"data":{"a":"y"}}`, "")
-	user, err := l.cluster.User(t.Context(), "drift-denied", []rbacv1.PolicyRule{
-		{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := l.user(t, "drift-denied", rbacv1.PolicyRule{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list"}})
 	found := l.inspect(t, connect(t, kube.Connection{Kubeconfig: user.Kubeconfig}), release.Rules{}, documents...)
 	expectPaths(t, found, map[string][]string{"ConfigMap drift-denied/settings": {"data.a"}})
 	if diff := cmp.Diff(map[string]int{"Secret": 2}, found.Refused); diff != "" {

@@ -97,10 +97,7 @@ func TestAccWaitReadyExplainsPods(t *testing.T) {
 	}
 
 	// Rights to explain are optional.
-	user, err := l.cluster.User(t.Context(), "explains-nothing", []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := l.user(t, "explains-nothing", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}})
 	text = failedWait(t, l, connect(t, kube.Connection{Kubeconfig: user.Kubeconfig}), deployment)
 	if want := "not ready: Deployment explain-pods/web is InProgress: Available: "; !strings.HasPrefix(text, want) || strings.Contains(text, "(") {
 		t.Errorf("error = %s\nwant %s and no more", text, want)

@@ -53,11 +53,27 @@ func newLabIn(t *testing.T, env *testenv.Env, namespace string) lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	env.RemoveAfter(t, namespace)
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := typed.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return lab{Client: client, namespace: namespace, cluster: env.Cluster(0), typed: typed}
+}
+
+// user creates a user with a few rights for the time of the test.
+func (l lab) user(t *testing.T, name string, rules ...rbacv1.PolicyRule) testenv.User {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := l.cluster.RemoveUser(context.WithoutCancel(t.Context()), name); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := l.cluster.User(t.Context(), name, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
 }
 
 // infos reads manifests as Helm does.
@@ -113,14 +129,19 @@ func (l lab) patch(t *testing.T, info *resource.Info, change, subresource string
 	}
 }
 
-const pods = "template: {metadata: {labels: {app: %[1]s}}, spec: {%[2]scontainers: [{name: main, image: example.com/main}]}}"
+// image is on every node, because pods need it. Its program ends at once with the argument -v, and
+// otherwise runs until it is stopped.
+const image = "registry.k8s.io/pause:3.10"
+
+const pods = "template: {metadata: {labels: {app: %[1]s}}, spec: {%[2]scontainers: [{name: main, image: \"" + image + "\"}]}}"
 
 func webDeployment() string {
 	return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s}\nspec: {replicas: 2, selector: {matchLabels: {app: %[1]s}}, "+pods+"}", "web", "")
 }
 
 func job(name string) string {
-	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %[1]s}\nspec: {"+pods+"}", name, "restartPolicy: Never, ")
+	ends := strings.Replace(pods, "name: main", "name: main, args: [-v]", 1)
+	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %[1]s}\nspec: {"+ends+"}", name, "restartPolicy: Never, ")
 }
 
 func configMap(name, meta string) string {
@@ -344,16 +365,13 @@ func TestAccWaitDeletedNeedsNotFound(t *testing.T) {
 	l := newLab(t, "wait-denied")
 	l.create(t, l.infos(t, configMap("a", ""), configMap("b", "")))
 	infos := l.infos(t, configMap("a", ""), configMap("b", ""))
-	user, err := l.cluster.User(t.Context(), "sees-nothing", []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := l.user(t, "sees-nothing", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}})
 	denied := connect(t, kube.Connection{Kubeconfig: user.Kubeconfig})
 	if err := denied.WaitDeleted(soon(t, short), infos); !apierrors.IsForbidden(err) {
 		t.Errorf("refused: error = %v, want that it is forbidden", err)
 	}
 	gone := connect(t, kube.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
-	err = kube.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
+	err := kube.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
 	if !errors.As(err, new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}

@@ -113,12 +113,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 	l := newLab(t, "watch-bad")
 	const group = "bad.example.com"
 	l.define(t, group)
-	reader, err := l.cluster.User(t.Context(), "waits-without-watch", []rbacv1.PolicyRule{
-		{APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"get", "list"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := l.user(t, "waits-without-watch", rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"get", "list"}})
 	always := func(fault faulttest.Fault) func(int32) faulttest.Fault {
 		return func(int32) faulttest.Fault { return fault }
 	}
