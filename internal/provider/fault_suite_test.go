@@ -131,7 +131,7 @@ func (o *faultSuite) manifest(i int, name, value string) string {
 			"  selector: {matchLabels: {app: " + name + "}}\n  template:\n    metadata: {labels: {app: " + name + "}}\n    spec: " + strings.Replace(pod, "}]", ", readinessProbe: {exec: {command: [/pause, -v]}}}]", 1) + "}\n"
 	case 1:
 		text += "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: \"pre-install,pre-upgrade,pre-delete\", helm.sh/hook-delete-policy: \"before-hook-creation,hook-succeeded\"}\n" +
-			"spec:\n  template:\n    metadata: {labels: {hook: \"yes\"}}\n    spec: " + pod + ", restartPolicy: Never}\n"
+			"spec:\n  template:\n    metadata: {labels: {hook: \"yes\"}}\n    spec: " + strings.Replace(pod, "}]", ", args: [-v]}]", 1) + ", restartPolicy: Never}\n"
 	}
 	return text
 }

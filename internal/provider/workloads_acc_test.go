@@ -73,12 +73,12 @@ kind: Job
 metadata:
   name: migrate
   annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-delete-policy: before-hook-creation}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: registry.k8s.io/pause:3.10}]}}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: registry.k8s.io/pause:3.10, args: [-v]}]}}}
 ---
 apiVersion: batch/v1
 kind: Job
 metadata: {name: once}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: registry.k8s.io/pause:3.10}]}}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: registry.k8s.io/pause:3.10, args: [-v]}]}}}
 `
 
 // Typical workloads are deployed, changed without being created again, and removed.
