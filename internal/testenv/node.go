@@ -130,11 +130,7 @@ func (n *node) connect(ctx context.Context) error {
 }
 
 func (n *node) writeImages() ([]string, error) {
-	app, pause := n.file("app.tar"), n.file("pause.tar")
-	return []string{app, pause}, errors.Join(
-		writeImage(app, filepath.Join(n.programs.tests, "app"), TestImage),
-		writeImage(pause, filepath.Join(n.programs.tests, "pause"), pauseImage, pauseImage+".1", pauseImage+".2"),
-	)
+	return writeTestImages(n.dir, n.programs.tests)
 }
 
 // makeGroups makes a control group for the node in each hierarchy, below those of this process.

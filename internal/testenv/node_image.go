@@ -3,9 +3,11 @@ package testenv
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +19,36 @@ const TestImage = "docker.io/library/fleet-test-app:1"
 
 // pauseImage holds the namespaces of a pod.
 const pauseImage = "registry.k8s.io/pause:3.10"
+
+// WriteImages writes the images that tests use into a folder, as archives that kind loads. It returns
+// their paths. The working directory must be inside the repository.
+func WriteImages(ctx context.Context, dir string, log Log) ([]string, error) {
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("images of tests are built on Linux, and this is %s", runtime.GOOS)
+	}
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	store, err := buildStore()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := build(ctx, orSilent(log), testProgramsModule(root), store)
+	if err != nil {
+		return nil, err
+	}
+	return writeTestImages(dir, programs)
+}
+
+func writeTestImages(dir, programs string) ([]string, error) {
+	app, pause := filepath.Join(dir, "app.tar"), filepath.Join(dir, "pause.tar")
+	return []string{app, pause}, errors.Join(
+		writeImage(app, filepath.Join(programs, "app"), TestImage),
+		// Tests change the version of an image, and containerd has a version for the sandboxes of pods.
+		writeImage(pause, filepath.Join(programs, "pause"), "registry.k8s.io/pause:3.9", pauseImage, pauseImage+".1", pauseImage+".2"),
+	)
+}
 
 // writeImage writes an image of one program as an archive that container runtimes load.
 func writeImage(path, program string, names ...string) error {

@@ -26,6 +26,8 @@ const usage = `usage: go run ./internal/testenv/cmd/testenv COMMAND
                             until it closes; write DIR/kubeconfig, then print one line; with --fleet
                             also a management cluster, mgmt, with a real Fleet that delivers to them;
                             with --nodes on real nodes, whose pods run (Linux, root)
+  images [--dir DIR]        write the images that tests use into DIR, as archives for "kind load
+                            image-archive", and print their paths (Linux)
   cli                       print the path of the Terraform CLI to use, building OpenTofu if need be
 `
 
@@ -48,6 +50,8 @@ func run(ctx context.Context, args []string) error {
 		return build(ctx, args[1:])
 	case "up":
 		return up(ctx, args[1:])
+	case "images":
+		return images(ctx, args[1:])
 	case "cli":
 		path, err := testenv.TerraformCLI(ctx, log)
 		if err != nil {
@@ -82,6 +86,22 @@ func build(ctx context.Context, args []string) error {
 		return nil
 	}
 	_, err := testenv.BuildFleet(ctx, log)
+	return err
+}
+
+func images(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("images", flag.ContinueOnError)
+	dir := flags.String("dir", ".", "`folder` for the archives")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*dir, 0o750); err != nil {
+		return err
+	}
+	paths, err := testenv.WriteImages(ctx, *dir, log)
+	for _, path := range paths {
+		fmt.Println(path)
+	}
 	return err
 }
 
