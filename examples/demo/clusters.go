@@ -60,33 +60,43 @@ func (c *localClusters) down(ctx context.Context) error {
 	return c.env.Stop(ctx)
 }
 
-// kindClusters are created by kind, which must be installed.
-type kindClusters struct{ made []string }
+// kindClusters are created by the kind of the developer tools, with KIND_IMAGE and KIND_CONFIG as in
+// make testacc-kind. The kubeconfig of the user stays unchanged.
+type kindClusters struct {
+	kubeconfig string
+	made       []string
+}
 
 func (c *kindClusters) up(ctx context.Context, work string) (string, []string, error) {
-	kubeconfig := filepath.Join(work, "kubeconfig")
+	c.kubeconfig = filepath.Join(work, "kubeconfig")
+	options := []string{"--wait", "2m"}
+	for flag, variable := range map[string]string{"--image": "KIND_IMAGE", "--config": "KIND_CONFIG"} {
+		if value := os.Getenv(variable); value != "" {
+			options = append(options, flag, value)
+		}
+	}
 	var contexts []string
 	for i := range clusterCount {
 		name := fmt.Sprintf("fleet-demo-%d", i+1)
-		if err := kind(ctx, "create", "cluster", "--name", name, "--kubeconfig", kubeconfig, "--wait", "2m"); err != nil {
+		if err := c.kind(ctx, append([]string{"create", "cluster", "--name", name}, options...)...); err != nil {
 			return "", nil, err
 		}
 		c.made = append(c.made, name)
 		contexts = append(contexts, "kind-"+name)
 	}
-	return kubeconfig, contexts, nil
+	return c.kubeconfig, contexts, nil
 }
 
 func (c *kindClusters) down(ctx context.Context) error {
-	var errs []error
-	for _, name := range c.made {
-		errs = append(errs, kind(ctx, "delete", "cluster", "--name", name))
+	if len(c.made) == 0 {
+		return nil
 	}
-	return errors.Join(errs...)
+	return c.kind(ctx, append([]string{"delete", "clusters"}, c.made...)...)
 }
 
-func kind(ctx context.Context, args ...string) error {
-	command := exec.CommandContext(ctx, "kind", args...)
+func (c *kindClusters) kind(ctx context.Context, args ...string) error {
+	tool := append([]string{"tool", "-modfile=internal/tools/go.mod", "kind"}, args...)
+	command := exec.CommandContext(ctx, "go", append(tool, "--kubeconfig", c.kubeconfig)...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("kind %s: %w", args[0], err)

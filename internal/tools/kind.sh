@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # Creates three kind clusters, runs the acceptance tests on them and removes them, whatever happens.
+# KIND_IMAGE is the image of their nodes and KIND_CONFIG the file of their configuration, as in
+# "kind create cluster". The kubeconfig of the user stays unchanged.
 set -euo pipefail
 
 kind=(go tool -modfile=internal/tools/go.mod kind)
 clusters=(fleet-test-1 fleet-test-2 fleet-test-3)
 contexts=("${clusters[@]/#/kind-}")
-kubeconfig=$PWD/.build/kind/kubeconfig
+dir=$PWD/.build/kind
+kubeconfig=$dir/kubeconfig
+options=(--wait 3m)
+[ -z "${KIND_IMAGE:-}" ] || options+=(--image "$KIND_IMAGE")
+[ -z "${KIND_CONFIG:-}" ] || options+=(--config "$KIND_CONFIG")
 
 if ! docker info >/dev/null 2>&1; then
   echo "kind needs a running Docker daemon, and 'docker info' finds none. Without Docker: make testacc" >&2
@@ -13,17 +19,38 @@ if ! docker info >/dev/null 2>&1; then
 fi
 
 cleanup() {
-  for cluster in "${clusters[@]}"; do
-    "${kind[@]}" delete cluster --kubeconfig "$kubeconfig" --name "$cluster" || true
-  done
-  rm -rf "${kubeconfig%/*}"
+  "${kind[@]}" delete clusters --kubeconfig "$kubeconfig" "${clusters[@]}" || true
+  rm -rf "$dir"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-mkdir -p "${kubeconfig%/*}"
+# create writes a kubeconfig of its own, because kind fails if another kind writes the same file.
+create() {
+  "${kind[@]}" create cluster --name "$1" --kubeconfig "$dir/$1" "${options[@]}"
+  for image in "$dir"/images/*.tar; do
+    [ -e "$image" ] || continue
+    "${kind[@]}" load image-archive "$image" --name "$1"
+  done
+}
+
+mkdir -p "$dir/images"
+# Elsewhere the nodes pull the images.
+[ "$(uname)" != Linux ] || go run ./internal/testenv/cmd/testenv images --dir "$dir/images"
+"${kind[@]}" version
+creating=()
 for cluster in "${clusters[@]}"; do
-  "${kind[@]}" create cluster --kubeconfig "$kubeconfig" --name "$cluster" --wait 3m
+  create "$cluster" >"$dir/$cluster.log" 2>&1 &
+  creating+=($!)
+done
+failed=0
+for i in "${!clusters[@]}"; do
+  wait "${creating[i]}" || failed=1
+  cat "$dir/${clusters[i]}.log"
+done
+[ "$failed" = 0 ] || exit 1
+for cluster in "${clusters[@]}"; do
+  "${kind[@]}" export kubeconfig --name "$cluster" --kubeconfig "$kubeconfig"
 done
 
 FLEET_TEST_KUBECONFIG=$kubeconfig \
