@@ -15,6 +15,8 @@ type fileLock struct{}
 
 func tryLock(string) (*fileLock, error) { return nil, errNotUnix }
 
+func shareLock(*fileLock, string) (*fileLock, error) { return nil, errNotUnix }
+
 func (*fileLock) release() {}
 
 func waitForLock(context.Context, string, func()) (func(), error) { return nil, errNotUnix }

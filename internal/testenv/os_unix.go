@@ -38,6 +38,27 @@ func tryLock(path string) (*fileLock, error) {
 	}
 }
 
+// shareLock waits for a lock that several processes hold at once. It gives up held, the exclusive
+// lock of the same file, if this is not nil.
+func shareLock(held *fileLock, path string) (*fileLock, error) {
+	if held == nil {
+		file, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("opening a lock file: %w", err)
+		}
+		held = &fileLock{file}
+	}
+	for {
+		err := unix.Flock(int(held.file.Fd()), unix.LOCK_SH)
+		if err == nil {
+			return held, nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), held.file.Close())
+		}
+	}
+}
+
 func (l *fileLock) release() { _ = l.file.Close() }
 
 // waitForLock waits for the lock. It calls waiting once if another process holds the lock.

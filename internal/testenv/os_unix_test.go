@@ -76,3 +76,31 @@ func TestLock(t *testing.T) {
 	}
 	release()
 }
+
+func TestSharedLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	alone, err := tryLock(path)
+	if err != nil || alone == nil {
+		t.Fatalf("the first lock: %v, %v", alone, err)
+	}
+	first, err := shareLock(alone, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := shareLock(nil, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range []*fileLock{first, second} {
+		if other, err := tryLock(path); other != nil || err != nil {
+			t.Errorf("a lock beside shared ones: %v, %v; want none", other, err)
+		}
+		lock.release()
+	}
+	last, err := tryLock(path)
+	if err != nil || last == nil {
+		t.Fatalf("a lock after shared ones: %v, %v", last, err)
+	}
+	last.release()
+}

@@ -54,6 +54,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	})
 	t.Run("namespace and what is in it disappear", func(t *testing.T) { removeNamespace(t, env) })
+	t.Run("objects that stay", func(t *testing.T) { leaveObjects(t, env) })
 	t.Run("user with few rights", func(t *testing.T) { useFewRights(t, env) })
 	t.Run("stop and start", func(t *testing.T) { stopAndStart(t, env) })
 	t.Run("move", func(t *testing.T) { move(t, env) })
@@ -232,6 +233,64 @@ func move(t *testing.T, env *testenv.Env) {
 	}
 	createDeployment(t, client, "after-move")
 	waitUntilAvailable(t, client, "after-move")
+}
+
+// leaveObjects creates objects while two processes run tests on two existing clusters, and removes them.
+func leaveObjects(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	t.Setenv("FLEET_TEST_KUBECONFIG", env.Kubeconfig())
+	t.Setenv("FLEET_TEST_CONTEXTS", "c1,c2")
+	t.Setenv("TMPDIR", t.TempDir())
+	existing, err := testenv.Start(t.Context(), testenv.Options{Clusters: 2, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects [3]*testenv.Objects
+	note := func(i int) {
+		t.Helper()
+		if objects[i], err = existing.NoteObjects(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(i int, patience time.Duration) []string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		left, err := objects[i].Left(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	note(0)
+	client := newClient(t, env.Cluster(1).RESTConfig())
+	meta := metav1.ObjectMeta{Name: "left"}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	note(1) // Beside the first, so these objects are not from before.
+	if found := left(1, time.Second); len(found) > 0 {
+		t.Errorf("left while other tests run: %v", found)
+	}
+	want := []string{"c2: ClusterRole.rbac.authorization.k8s.io/left", "c2: Namespace/left"}
+	if diff := cmp.Diff(want, left(0, time.Second)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+
+	note(2) // After them, so these objects are from before. A namespace that is being removed is waited for.
+	namespaces := client.CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "removed"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := namespaces.Delete(t.Context(), "removed", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if found := left(2, time.Minute); len(found) > 0 {
+		t.Errorf("left: %v", found)
+	}
 }
 
 // useAsExisting sets the environment's clusters as existing clusters.
