@@ -313,10 +313,17 @@ type fixture struct {
 
 func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	t.Helper()
-	s := &fixture{env: env, namespace: "test-" + rand.String(6)}
+	word := "test-" + rand.String(6)
+	s := &fixture{env: env, namespace: word} // Some tests choose another namespace.
 	t.Cleanup(func() {
 		for i := range env.Contexts() {
 			s.cleanUp(t, i, s.namespace)
+		}
+		ctx, cancel := cleanupContext(t)
+		defer cancel()
+		// Helm leaves definitions in crds/, and a test that ends early leaves what it has created.
+		if err := env.RemoveNamed(ctx, word); err != nil {
+			t.Logf("cleaning up after the test: %v", err)
 		}
 	})
 	return s

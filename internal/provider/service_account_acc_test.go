@@ -39,8 +39,12 @@ func (s *fixture) makeAccount(t *testing.T, i int, name string) {
 	client, agents := s.client(t, i), "cattle-fleet-system"
 	for _, namespace := range []string{agents, s.namespace} {
 		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		_, err := client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
+		}
+		if err == nil && namespace == agents { // Tests beside this one use it too.
+			s.env.Cluster(i).RemoveAtEnd(agents)
 		}
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}

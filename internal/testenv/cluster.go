@@ -25,6 +25,8 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	config *rest.Config
+	// ending are the namespaces of RemoveAtEnd.
+	ending []string
 }
 
 // Context returns the name of the cluster's context in the environment's kubeconfig.

@@ -44,6 +44,10 @@ func Main(m *testing.M) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leftTimeout) //nolint:forbidigo // The tests have ended.
 	defer cancel()
+	if err := objects.env.removeShared(ctx); err != nil {
+		logToStderr("%v", err)
+		return max(code, 1)
+	}
 	left, err := objects.Left(ctx)
 	if err != nil {
 		logToStderr("looking for objects that tests left: %v", err)
