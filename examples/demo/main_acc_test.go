@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -10,6 +11,9 @@ import (
 // A new user runs the demo first, so it is tested unchanged. The test needs the provider in ./bin.
 func TestAccDemo(t *testing.T) {
 	testenv.Require(t)
+	if os.Getenv("FLEET_TEST_KUBECONFIG") != "" { // The demo leaves its namespace, as a user expects.
+		testenv.New(t, clusterCount).RemoveAfter(t, namespace)
+	}
 	t.Chdir("../..")
 	if err := run(t.Context(), "local"); err != nil {
 		t.Fatal(err)
