@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Main(m))
 }
 
 // factories run the provider inside the test, where the race detector sees it.

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,11 +22,24 @@ var shared = sync.OnceValues(func() (*Env, error) {
 	// It outlives the test that starts it, so it cannot use the context or the log of that test.
 	ctx := context.Background() //nolint:forbidigo // See above.
 	options := Options{Clusters: SharedClusters, Log: logToStderr}
+	env, err := startShared(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := env.NoteObjects(ctx)
+	if err != nil {
+		return nil, errors.Join(err, env.Stop(ctx))
+	}
+	sharedObjects.Store(objects)
+	return env, nil
+})
+
+func startShared(ctx context.Context, options Options) (*Env, error) {
 	if path := os.Getenv(sharedVariable); path != "" {
 		return connectShared(ctx, path, options)
 	}
 	return Start(ctx, options)
-})
+}
 
 // acceptanceFiles is the end of the names of files with tests on clusters. make testacc runs only
 // the tests in these files.
