@@ -26,7 +26,7 @@ func (e *Env) RemoveAfter(tb testing.TB, namespace string) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), attemptTimeout)
 		defer cancel()
 		for _, cluster := range e.clusters {
-			if err := cluster.removeNamespace(ctx, namespace); err != nil {
+			if err := removeNamespace(ctx, cluster, namespace); err != nil {
 				tb.Errorf("removing namespace %s from cluster %s: %v", namespace, cluster.context, err)
 			}
 		}
@@ -49,7 +49,7 @@ func (e *Env) removeShared(ctx context.Context) error {
 	var errs []error
 	for _, cluster := range e.clusters {
 		for _, namespace := range cluster.ending {
-			if err := cluster.removeNamespace(ctx, namespace); err != nil {
+			if err := removeNamespace(ctx, cluster, namespace); err != nil {
 				errs = append(errs, fmt.Errorf("removing namespace %s from cluster %s: %w", namespace, cluster.context, err))
 			}
 		}
@@ -57,8 +57,8 @@ func (e *Env) removeShared(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *Cluster) removeNamespace(ctx context.Context, name string) error {
-	client, err := kubernetes.NewForConfig(c.RESTConfig())
+func removeNamespace(ctx context.Context, cluster *Cluster, name string) error {
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
@@ -83,7 +83,7 @@ func (e *Env) RemoveNamed(ctx context.Context, word string) error {
 	var errs []error
 	for _, cluster := range e.clusters {
 		for _, kind := range kinds {
-			if err := cluster.removeNamed(ctx, kind, word); err != nil {
+			if err := removeNamed(ctx, cluster, kind, word); err != nil {
 				errs = append(errs, fmt.Errorf("removing %s with %s from cluster %s: %w", kind.Resource, word, cluster.context, err))
 			}
 		}
@@ -91,8 +91,8 @@ func (e *Env) RemoveNamed(ctx context.Context, word string) error {
 	return errors.Join(errs...)
 }
 
-func (c *Cluster) removeNamed(ctx context.Context, kind schema.GroupVersionResource, word string) error {
-	client, err := metadata.NewForConfig(c.RESTConfig())
+func removeNamed(ctx context.Context, cluster *Cluster, kind schema.GroupVersionResource, word string) error {
+	client, err := metadata.NewForConfig(cluster.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
