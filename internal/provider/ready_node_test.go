@@ -61,14 +61,19 @@ func TestReadyForNothing(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// A failed hook is explained by its pod, although its Job is deleted.
+// A failed hook is explained by its pod, although its Job is deleted. Its log is there on demand, without
+// the secrets that the provider knows.
 func TestFailedHook(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.SharedNodes(t)), newWorkspace(t)
 	hook := s.bundleOf("web", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: \"pre-install,pre-upgrade\", helm.sh/hook-delete-policy: hook-failed}}\n"+
-		"spec:\n  backoffLimit: 0\n  template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: \""+testenv.TestImage+"\", args: [\"-say\", \"no table\", \"-exit\", \"7\"]}]}}\n")
-	w.configure(t, s.provider("", on), hook, target("explain_logs = true", "fleet_bundle.web.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "Job "+s.namespace+"/migrate", "container migrate: it ended with exit code 7 (Error), and its log ends with: no table")
+		"spec:\n  backoffLimit: 0\n  template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: \""+testenv.TestImage+"\", args: [\"-say\", \"no table for open-sesame\", \"-exit\", \"7\"]}]}}\n")
+	const logs, secret = "explain_logs = true", `values_wo = { web = { password = "open-sesame" } }` + "\nvalues_wo_version = { web = 1 }"
+	w.configure(t, s.provider("", on), hook, target(logs+"\n"+secret, "fleet_bundle.web.bundles"))
+	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "Job "+s.namespace+"/migrate", "container migrate: it ended with exit code 7 (Error), and its log ends with: no table for")
+	if _, log, _ := strings.Cut(unwrapped(output), "its log ends with:"); strings.Contains(log, "open-sesame") {
+		t.Errorf("the error has a secret of a log: %s", log)
+	}
 	w.configure(t, s.provider("", on), hook, target("", "fleet_bundle.web.bundles"))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "container migrate: it ended with exit code 7 (Error)")
 	w.run(t, "destroy", "-auto-approve")

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Runs each make target given as one suite of tests, all of them even if one fails, and closes with
-# the time of each suite and go test's own line for each package. Suites on one version of Kubernetes
-# share three clusters, unless FLEET_TEST_KUBECONFIG names clusters. KUBERNETES is the version of
-# testacc-kubernetes.
+# the time of each suite and go test's own line for each package. The suites share three clusters,
+# unless FLEET_TEST_KUBECONFIG names clusters.
 set -uo pipefail
 trap 'exit 130' INT TERM
 trap unshare EXIT
@@ -11,11 +10,11 @@ logs=.build/suites
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# share runs clusters of a version of Kubernetes, the newest if it is empty. Without them each test
-# binary runs its own. They end with this script, because that closes their standard input.
+# share runs the clusters. Without them each test binary runs its own. They end with this script,
+# because that closes their standard input.
 share() {
   mkfifo "$logs/in" "$logs/out"
-  FLEET_TEST_KUBERNETES=$1 go run ./internal/testenv/cmd/testenv up --dir "$logs/clusters" <"$logs/in" >"$logs/out" &
+  go run ./internal/testenv/cmd/testenv up --dir "$logs/clusters" <"$logs/in" >"$logs/out" &
   clusters=$!
   exec 3>"$logs/in"
   if read -r line <"$logs/out"; then
@@ -41,11 +40,8 @@ for suite in "$@"; do
   start=$SECONDS
   outcome=passed
   case $suite${FLEET_TEST_KUBECONFIG:+-existing} in
-  testacc) share "${FLEET_TEST_KUBERNETES:-}" ;;
-  testacc-kubernetes)
-    unshare
-    share "$KUBERNETES"
-    ;;
+  testacc) share ;;
+  testacc-nodes) unshare ;; # Real nodes need the memory.
   esac
   if ! "${MAKE:-make}" --no-print-directory "$suite" 2>&1 3>&- | tee "$logs/$suite.log" 3>&-; then
     outcome=FAILED
