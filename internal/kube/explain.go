@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -35,7 +34,7 @@ const (
 )
 
 // explain adds the causes that pods and events report to the error of a wait. seen contains the
-// objects as they were last read. explain sends at most one list request for the events of each
+// objects as they were last read. explain sends at most two list requests for the events of each
 // namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
 func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured, about explanation) {
@@ -45,7 +44,7 @@ func (c *Client) explain(ctx context.Context, err error, pending []*resource.Inf
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explanationTime)
 	defer cancel()
-	by := explainer{client: c, events: map[string][]corev1.Event{}}
+	by := explainer{client: c, events: map[eventQuery][]corev1.Event{}}
 	by.restarted = about.restarted
 	if about.logs {
 		by.logs = logsOfWait
@@ -103,7 +102,7 @@ func repeats(cause, text string) bool {
 // explainer reads the events of each namespace once.
 type explainer struct {
 	client *Client
-	events map[string][]corev1.Event // by namespace
+	events map[eventQuery][]corev1.Event
 	// logs is how many logs may still be read, and restarted is that of explanation.
 	logs      int
 	restarted bool
@@ -123,8 +122,11 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 			causes = append(causes, x.causesInPod(ctx, &pod)...)
 		}
 	}
-	causes = append(causes, x.unboundVolume(ctx, live)...)
-	causes = append(causes, x.warnings(ctx, live.GetNamespace(), about)...)
+	if live.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
+		// The event that says why no volume is bound is not a warning.
+		causes = append(causes, x.reported(ctx, eventQuery{live.GetNamespace(), "reason=FailedBinding"}, about)...)
+	}
+	causes = append(causes, x.reported(ctx, eventQuery{live.GetNamespace(), "type=" + corev1.EventTypeWarning}, about)...)
 	for i, cause := range causes {
 		causes[i] = withoutGeneratedNames(live, cause)
 	}
@@ -195,18 +197,21 @@ func isOwned(object metav1.Object, owners []types.UID) bool {
 	return owner != nil && slices.Contains(owners, owner.UID)
 }
 
-// warnings returns the newest Warning events about objects, one for each reason.
-func (x *explainer) warnings(ctx context.Context, namespace string, about []types.UID) []string {
-	all, isRead := x.events[namespace]
+// eventQuery selects events of a namespace by a field.
+type eventQuery struct{ namespace, field string }
+
+// reported returns the newest events about objects, one for each reason.
+func (x *explainer) reported(ctx context.Context, query eventQuery, about []types.UID) []string {
+	all, isRead := x.events[query]
 	if !isRead {
-		list, err := x.client.typed.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning, Limit: readEvents})
+		list, err := x.client.typed.CoreV1().Events(query.namespace).List(ctx, metav1.ListOptions{FieldSelector: query.field, Limit: readEvents})
 		if err == nil {
 			all = list.Items
 			slices.SortStableFunc(all, func(a, b corev1.Event) int {
 				return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Name, b.Name))
 			})
 		}
-		x.events[namespace] = all
+		x.events[query] = all
 	}
 	var texts []string
 	reasons := map[string]bool{}
@@ -220,20 +225,6 @@ func (x *explainer) warnings(ctx context.Context, namespace string, about []type
 		texts = append(texts, containerOf(&event)+text)
 	}
 	return texts
-}
-
-// unboundVolume returns why no volume is bound to a claim. The event about it is not a warning.
-func (x *explainer) unboundVolume(ctx context.Context, live *unstructured.Unstructured) []string {
-	if live.GroupVersionKind() != corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
-		return nil
-	}
-	const reason = "FailedBinding"
-	selector := fields.Set{"reason": reason, "involvedObject.uid": string(live.GetUID())}.String()
-	list, err := x.client.typed.CoreV1().Events(live.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1})
-	if err != nil || len(list.Items) == 0 {
-		return nil
-	}
-	return []string{reasonText(reason, list.Items[0].Message)}
 }
 
 // containerOf names the container that an event is about, if it is about one.

@@ -71,7 +71,7 @@ func TestCauseInContainer(t *testing.T) {
 }
 
 // An event about a container names it.
-func TestWarnings(t *testing.T) {
+func TestReported(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
 		"":                          "Unhealthy: HTTP 503",
@@ -81,11 +81,12 @@ func TestWarnings(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			x := explainer{events: map[string][]corev1.Event{"ns": {
+			warnings := eventQuery{"ns", "type=Warning"}
+			x := explainer{events: map[eventQuery][]corev1.Event{warnings: {
 				{InvolvedObject: corev1.ObjectReference{UID: "a", FieldPath: path}, Reason: "Unhealthy", Message: "HTTP 503"},
 				{InvolvedObject: corev1.ObjectReference{UID: "b"}, Reason: "Failed", Message: "of another object"},
 			}}}
-			if diff := cmp.Diff([]string{want}, x.warnings(t.Context(), "ns", []types.UID{"a"})); diff != "" {
+			if diff := cmp.Diff([]string{want}, x.reported(t.Context(), warnings, []types.UID{"a"})); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -245,8 +246,10 @@ func ofTests(kind metav1.APIResource, namespaces bool) bool {
 	return true
 }
 
-// ofSystem reports whether the API server manages an object, such as the APIService of a definition.
+// ofSystem reports whether the API server manages an object, such as the APIService of a definition, or
+// a definition that is deleted. It tries that again after pauses that become minutes.
 func ofSystem(object metav1.ObjectMeta) bool {
 	_, managed := object.Labels["kube-aggregator.kubernetes.io/automanaged"]
-	return managed || strings.HasPrefix(object.Name, "kube-") || object.Name == metav1.NamespaceDefault
+	ending := object.DeletionTimestamp != nil && slices.Equal(object.Finalizers, []string{apiextensionsv1.CustomResourceCleanupFinalizer})
+	return managed || ending || strings.HasPrefix(object.Name, "kube-") || object.Name == metav1.NamespaceDefault
 }
