@@ -28,6 +28,8 @@ func clustersOf(kind string) (clusters, error) {
 	switch kind {
 	case "local":
 		return &localClusters{}, nil
+	case realKind:
+		return &localClusters{nodes: true}, nil
 	case "kind":
 		return &kindClusters{}, nil
 	case "contexts":
@@ -37,15 +39,21 @@ func clustersOf(kind string) (clusters, error) {
 	case "clean":
 		return nil, nil //nolint:nilnil // cleaning needs no clusters
 	}
-	return nil, fmt.Errorf("unknown clusters %q: local, kind, contexts or fleet", kind)
+	return nil, fmt.Errorf("unknown clusters %q: local, real, kind, contexts or fleet", kind)
 }
 
+// realKind selects local clusters with real nodes, whose pods run.
+const realKind = "real"
+
 // localClusters are control planes built from Go modules.
-type localClusters struct{ env *testenv.Env }
+type localClusters struct {
+	nodes bool
+	env   *testenv.Env
+}
 
 func (c *localClusters) up(ctx context.Context, work string) (string, []string, error) {
 	log := func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) }
-	env, err := testenv.Start(ctx, testenv.Options{Clusters: clusterCount, Parent: work, Log: log})
+	env, err := testenv.Start(ctx, testenv.Options{Clusters: clusterCount, Nodes: c.nodes, Parent: work, Log: log})
 	if err != nil {
 		return "", nil, err
 	}

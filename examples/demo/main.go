@@ -3,6 +3,7 @@
 // Its exit status is 0 if every check succeeded.
 //
 //	go run ./examples/demo            # local control planes, no Docker
+//	go run ./examples/demo real       # local control planes with real nodes (Linux, root)
 //	go run ./examples/demo kind       # three kind clusters
 //	go run ./examples/demo contexts   # the first three contexts of KUBECONFIG
 //	go run ./examples/demo fleet      # local control planes with a real Rancher Fleet as engine
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,9 +31,9 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	kind := "local"
-	if len(os.Args) > 1 {
-		kind = os.Args[1]
+	kind := strings.Join(os.Args[1:], " ")
+	if kind == "" {
+		kind = "local"
 	}
 	began := time.Now()
 	if err := run(ctx, kind); err != nil {
@@ -74,6 +76,11 @@ func run(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, story.close()) }()
+	if kind == realKind {
+		if err := story.serve(); err != nil {
+			return err
+		}
+	}
 	return story.tell(ctx)
 }
 

@@ -36,6 +36,8 @@ type story struct {
 	content map[string]string
 	// engine is nil if the provider itself connects to the clusters.
 	engine *engineClusters
+	// serves is true if pods run, so that web servers can be asked.
+	serves bool
 }
 
 func newStory(ctx context.Context, work, kubeconfig string, contexts []string, engine *engineClusters) (*story, error) {
@@ -98,7 +100,10 @@ func (s *story) deliver(ctx context.Context) error {
 	if _, err := s.git.Commit(ctx, "fleet", "main", "First version", s.content); err != nil {
 		return err
 	}
-	return s.terraform.show(ctx, "apply", "-auto-approve")
+	if err := s.terraform.show(ctx, "apply", "-auto-approve"); err != nil || !s.serves {
+		return err
+	}
+	return s.askServers(ctx)
 }
 
 func (s *story) nothingToDo(ctx context.Context) error {

@@ -72,6 +72,11 @@ func Start(ctx context.Context, options Options) (*Env, error) {
 	if path, contexts, ok := existingClusters(); ok {
 		return connect(ctx, path, contexts, options)
 	}
+	if options.Nodes { // Before a build that takes minutes.
+		if err := CheckNodes(); err != nil {
+			return nil, err
+		}
+	}
 	programs, err := Build(ctx, options.Log)
 	if err != nil {
 		return nil, err
