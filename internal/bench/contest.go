@@ -40,7 +40,7 @@ type contestSettings struct {
 
 // allContenders are the names that contestSettings may choose from.
 func allContenders() []string {
-	return []string{"fleet", "helm", "helm-provider", "floor", "floor-ready"}
+	return []string{"fleet", "fleet-default", "helm", "helm-provider", "floor", "floor-ready"}
 }
 
 func runContest(ctx context.Context, settings contestSettings) (result contestResult, err error) {
@@ -95,11 +95,11 @@ func (c *contest) invite(ctx context.Context, cli string) (map[string]string, er
 	}
 	for _, name := range c.settings.contenders {
 		switch name {
-		case "fleet":
+		case "fleet", "fleet-default":
 			if _, err := os.Stat(filepath.Join(bin, "terraform-provider-fleet")); err != nil {
 				return nil, fmt.Errorf("the provider is not built (make build): %w", err)
 			}
-			c.contenders = append(c.contenders, fleet{terraform: terraform{cli: cli, address: fleetAddress, bin: bin}})
+			c.contenders = append(c.contenders, fleet{terraform: terraform{cli: cli, address: fleetAddress, bin: bin}, byDefault: name == "fleet-default"})
 		case "helm":
 			path, err := testenv.HelmCLI(ctx, progress)
 			if err != nil {
@@ -188,12 +188,23 @@ func (c *contest) takePart(in cell, round int) []contender {
 	var part []contender
 	for i := range c.contenders {
 		k := c.contenders[(i+round)%len(c.contenders)]
-		if f, ok := k.(floor); ok && f.seen && !in.Wait {
-			continue // This contender only measures waiting.
+		if onlyWaits(k) && !in.Wait {
+			continue
 		}
 		part = append(part, k)
 	}
 	return part
+}
+
+// onlyWaits reports whether a contender differs from another one in its waiting alone.
+func onlyWaits(k contender) bool {
+	switch k := k.(type) {
+	case fleet:
+		return k.byDefault
+	case floor:
+		return k.seen
+	}
+	return false
 }
 
 // turn runs one contender through all steps. It leaves an empty namespace, which disturbs no later

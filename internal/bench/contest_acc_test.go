@@ -28,7 +28,7 @@ func TestAccContest(t *testing.T) {
 	t.Chdir("../..")
 	result, err := runContest(t.Context(), contestSettings{
 		rounds: 1, works: []work{{Releases: 1, Objects: 4}}, latencies: []time.Duration{time.Millisecond},
-		contenders: []string{"fleet", "floor", "floor-ready"}, raw: filepath.Join(t.TempDir(), "contest.json"),
+		contenders: []string{"fleet", "fleet-default", "floor", "floor-ready"}, raw: filepath.Join(t.TempDir(), "contest.json"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAccContest(t *testing.T) {
 		}
 	}
 	writes := []step{install, change, remove, destroy}
-	if diff := cmp.Diff(map[string][]step{"fleet": timedSteps(), "floor": writes, "floor-ready": writes}, measured); diff != "" {
+	if diff := cmp.Diff(map[string][]step{"fleet": timedSteps(), "fleet-default": timedSteps(), "floor": writes, "floor-ready": writes}, measured); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	// 4 objects, a namespace and a record on each cluster.

@@ -38,17 +38,17 @@ func TestWorkOf(t *testing.T) {
 
 func TestTakePart(t *testing.T) {
 	t.Parallel()
-	all := []contender{fleet{}, helmCLI{}, floor{}, floor{seen: true}}
+	all := []contender{fleet{}, fleet{byDefault: true}, helmCLI{}, floor{}, floor{seen: true}}
 	tests := []struct {
 		name  string
 		round int
 		wait  bool
 		want  []string
 	}{
-		{name: "first round", wait: true, want: []string{"fleet", "helm", "floor", "floor-ready"}},
-		{name: "another one begins", round: 1, wait: true, want: []string{"helm", "floor", "floor-ready", "fleet"}},
-		{name: "around", round: 5, wait: true, want: []string{"helm", "floor", "floor-ready", "fleet"}},
-		{name: "nobody waits", round: 2, want: []string{"floor", "fleet", "helm"}},
+		{name: "first round", wait: true, want: []string{"fleet", "fleet-default", "helm", "floor", "floor-ready"}},
+		{name: "another one begins", round: 1, wait: true, want: []string{"fleet-default", "helm", "floor", "floor-ready", "fleet"}},
+		{name: "around", round: 6, wait: true, want: []string{"fleet-default", "helm", "floor", "floor-ready", "fleet"}},
+		{name: "nobody waits", round: 2, want: []string{"helm", "floor", "fleet"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -122,6 +122,36 @@ func TestTerraformTargets(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The default of ready_for costs time only where containers have no readiness probe.
+func TestReadyFor(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		contender fleet
+		readyFor  string
+		probed    bool
+	}{
+		"as the others": {readyFor: `ready_for = "0s"`, probed: true},
+		"by default":    {contender: fleet{byDefault: true}, readyFor: `ready_for = null`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := task{work: work{Releases: 1, Objects: 4}, wait: true, dir: t.TempDir()}
+			if _, err := test.contender.commands(t.Context(), in, install); err != nil {
+				t.Fatal(err)
+			}
+			configuration, err := os.ReadFile(filepath.Join(in.dir, "terraform", "main.tf"))
+			if err != nil || !strings.Contains(string(configuration), test.readyFor) {
+				t.Errorf("%q is missing in\n%s%v", test.readyFor, configuration, err)
+			}
+			chart, err := os.ReadFile(filepath.Join(in.charts(), "app-01", "templates", "all.yaml"))
+			if err != nil || strings.Contains(string(chart), "readinessProbe") != test.probed {
+				t.Errorf("want a probe: %t, got\n%s%v", test.probed, chart, err)
+			}
+		})
 	}
 }
 

@@ -53,8 +53,10 @@ func plotOf(r contestResult) (string, error) {
 		panels = append(panels, p)
 	}
 	var legend []bar
-	for i, name := range r.everybody() {
-		legend = append(legend, bar{X: float64(marginLeft + i*170), Class: name, Text: title(name)})
+	x := float64(marginLeft)
+	for _, name := range r.everybody() {
+		legend = append(legend, bar{X: x, Class: name, Text: title(name)})
+		x += 36 + 6.5*float64(len(title(name)))
 	}
 	rows := (len(cells) + columns - 1) / columns
 	return fill("plot.svg.tmpl", map[string]any{

@@ -145,6 +145,8 @@ func title(contender string) string {
 	switch contender {
 	case "fleet":
 		return "this provider"
+	case "fleet-default":
+		return "this provider, no probes"
 	case "helm":
 		return "Helm's CLI"
 	case "helm-provider":

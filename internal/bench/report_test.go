@@ -35,6 +35,7 @@ func measured() contestResult {
 		later := float64(round)
 		add(small, "fleet", install, round, 1+later, 1, nil)
 		add(small, "fleet", change, round, 2, 1, nil)
+		add(small, "fleet-default", install, round, 6.5+later, 1, nil)
 		add(small, "helm-provider", install, round, 6+later, 3, nil)
 		add(small, "helm-provider", change, round, 3, 3, nil)
 		add(small, "floor-ready", install, round, 0.5, 0, nil)

@@ -13,6 +13,8 @@ type work struct {
 	Releases int `json:"releases"`
 	// Objects is the number of objects in each release.
 	Objects int `json:"objects"`
+	// Unprobed leaves out the readiness probes.
+	Unprobed bool `json:"-"`
 }
 
 // fixedObjects is the number of objects of a release that are not ConfigMaps.
@@ -52,6 +54,10 @@ const (
 
 // template returns the objects of a release, as a chart contains them.
 func (w work) template(name string) string {
+	probe := ", readinessProbe: {tcpSocket: {port: 80}}"
+	if w.Unprobed {
+		probe = ""
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: apps/v1
 kind: Deployment
@@ -63,7 +69,7 @@ spec:
     metadata: {labels: {app: %[1]s}, annotations: {value: %[2]q}}
     spec:
       serviceAccountName: %[1]s
-      containers: [{name: main, image: "registry.example.com/app:1", readinessProbe: {tcpSocket: {port: 80}}}]
+      containers: [{name: main, image: "registry.example.com/app:1"%[3]s}]
 ---
 apiVersion: v1
 kind: Service
@@ -73,7 +79,7 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80}]}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: %[1]s}
-`, name, valueCall)
+`, name, valueCall, probe)
 	for i := range w.Objects - fixedObjects {
 		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%03d}\ndata: {value: %q}\n", name, i+1, valueCall)
 	}
