@@ -69,6 +69,7 @@ func TestExplainsRealPods(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text := ""
 			err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 				if err := l.Ready(ctx, objects[name], release.Readiness{Explains: true, Logs: true}); err != nil {

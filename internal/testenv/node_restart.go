@@ -39,7 +39,7 @@ func (c *Cluster) RestartKubelet(ctx context.Context) error {
 // find returns the process of a program in the namespaces of the node.
 func (n *node) find(program string) (*os.Process, error) {
 	network := func(process string) string {
-		link, _ := os.Readlink(filepath.Join(process, "ns", "net")) //nolint:errcheck // The process may have ended.
+		link, _ := os.Readlink(filepath.Join(process, "ns", "net")) // The process may have ended.
 		return link
 	}
 	its := network("/proc/" + strconv.Itoa(n.running.command.Process.Pid))

@@ -53,7 +53,7 @@ func (r readiness) answers(ctx context.Context) error {
 // workloads waits until Pods can be created, scheduled and run. The node's lease must have been
 // deleted before kwok was started.
 func (r readiness) workloads(ctx context.Context) error {
-	err := r.wait(ctx, "kwok to take the node", func(ctx context.Context) error {
+	err := r.wait(ctx, "the kubelet, or kwok, to take the node", func(ctx context.Context) error {
 		_, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, nodeName, metav1.GetOptions{})
 		return err
 	})

@@ -98,7 +98,7 @@ func delegate(root string) error {
 	if err != nil {
 		return fmt.Errorf("reading the controllers of control groups: %w", err)
 	}
-	for _, controller := range strings.Fields(string(controllers)) {
+	for controller := range strings.FieldsSeq(string(controllers)) {
 		if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o600); err != nil {
 			return fmt.Errorf("giving the controller %s to containers: %w", controller, err)
 		}
