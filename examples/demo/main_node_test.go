@@ -6,7 +6,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// The pods of the demo run, and its web servers answer. The test needs the provider in ./bin.
+// The pods of the demo run, and its web servers respond. The test needs the provider in ./bin.
 func TestDemoOnRealNodes(t *testing.T) {
 	testenv.RequireNodes(t)
 	t.Chdir("../..")

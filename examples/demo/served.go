@@ -27,19 +27,19 @@ func (s *story) serve() error {
 func (s *story) askServers(ctx context.Context) error {
 	say("Asking the web server of each cluster by the name of its Service, from a pod of a Job:")
 	for _, name := range clusterNames() {
-		answer, err := ask(ctx, s.clients[name])
+		response, err := ask(ctx, s.clients[name])
 		if err != nil {
 			return fmt.Errorf("asking the web server of cluster %s: %w", name, err)
 		}
-		if want := "Hello from " + name; answer != want {
-			return fmt.Errorf("the web server of cluster %s answers %q, expected was %q", name, answer, want)
+		if want := "Hello from " + name; response != want {
+			return fmt.Errorf("the web server of cluster %s responded with %q, expected was %q", name, response, want)
 		}
-		fmt.Printf("    %-5s %s\n", name, answer)
+		fmt.Printf("    %-5s %s\n", name, response)
 	}
 	return nil
 }
 
-// ask returns what the web server answers to a Job. The Job fails if there is no answer.
+// ask returns the response of the web server to a Job. The Job fails if there is none.
 func ask(ctx context.Context, client kubernetes.Interface) (string, error) {
 	asked, err := client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "ask-"},
