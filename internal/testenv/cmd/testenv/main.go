@@ -28,6 +28,8 @@ const usage = `usage: go run ./internal/testenv/cmd/testenv COMMAND
                             with --nodes on real nodes, whose pods run (Linux, root)
   images [--dir DIR]        write the images that tests use into DIR, as archives for "kind load
                             image-archive", and print their paths (Linux)
+  kind-programs --dir DIR   link what a node image of kind contains into DIR, a new folder, and print
+                            the version of Kubernetes (Linux, root)
   cli                       print the path of the Terraform CLI to use, building OpenTofu if need be
 `
 
@@ -52,6 +54,8 @@ func run(ctx context.Context, args []string) error {
 		return up(ctx, args[1:])
 	case "images":
 		return images(ctx, args[1:])
+	case "kind-programs":
+		return kindPrograms(ctx, args[1:])
 	case "cli":
 		path, err := testenv.TerraformCLI(ctx, log)
 		if err != nil {
@@ -103,6 +107,20 @@ func images(ctx context.Context, args []string) error {
 		fmt.Println(path)
 	}
 	return err
+}
+
+func kindPrograms(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("kind-programs", flag.ContinueOnError)
+	dir := flags.String("dir", "programs", "`folder` for the links")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	version, err := testenv.LinkKindPrograms(ctx, *dir, log)
+	if err != nil {
+		return err
+	}
+	fmt.Println(version)
+	return nil
 }
 
 func up(ctx context.Context, args []string) (err error) {
