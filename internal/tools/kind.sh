@@ -32,6 +32,23 @@ create() {
     [ -e "$image" ] || continue
     "${kind[@]}" load image-archive "$image" --name "$1"
   done
+  in_cluster "$1" create serviceaccount fleet-test
+  in_cluster "$1" create clusterrolebinding fleet-test --clusterrole=cluster-admin --serviceaccount=kube-system:fleet-test
+}
+
+# in_cluster runs kubectl in the node of a cluster, with all rights.
+in_cluster() {
+  docker exec "$1-control-plane" kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system "${@:2}"
+}
+
+# export_kubeconfig adds a cluster to the kubeconfig of the tests. Many tests put a proxy before the API
+# server, which no client certificate passes. So they get a token.
+export_kubeconfig() {
+  local token
+  token=$(in_cluster "$1" create token fleet-test --duration 24h)
+  "${kind[@]}" export kubeconfig --name "$1" --kubeconfig "$kubeconfig"
+  sed -i.bak -e "s/client-certificate-data: .*/token: $token/" -e /client-key-data:/d "$kubeconfig"
+  rm "$kubeconfig.bak"
 }
 
 mkdir -p "$dir/images"
@@ -50,7 +67,7 @@ for i in "${!clusters[@]}"; do
 done
 [ "$failed" = 0 ] || exit 1
 for cluster in "${clusters[@]}"; do
-  "${kind[@]}" export kubeconfig --name "$cluster" --kubeconfig "$kubeconfig"
+  export_kubeconfig "$cluster"
 done
 
 FLEET_TEST_KUBECONFIG=$kubeconfig \
