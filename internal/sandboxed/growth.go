@@ -16,61 +16,86 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// maxQueried is the maximum number of queried and missing API versions of a chart. If there are more,
-// the objects are unknown.
+// maxQueried is the maximum number of API versions that a chart queries and that can be added. If there
+// are more, the objects are unknown.
 const maxQueried = 32
 
-// maxQueryRounds limits how often a chart is traced to find the API versions that it queries: the
+// maxQueryRounds limits how often a chart is rendered to find the API versions that it queries: the
 // result of one query can decide which queries follow.
 const maxQueryRounds = 5
 
-// planGrowing renders a deployment whose cluster can serve more API versions when the deployment is
-// written. It is rendered with the API versions that the cluster serves. It is rendered again with
-// all API versions that its templates query and that can still be added. Objects that differ are
-// not known.
-func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release.Rendering, error) {
-	d = withCapabilities(d, nil)
-	now, err := r.plan(d, find)
-	missing, ok := analysis{renderer: r, d: d}.missingAPIs()
-	switch {
-	case !ok && err == nil && !now.NamesVary:
+// planGrowing renders a deployment whose cluster can serve other API versions when the deployment is
+// written. Terraform plans a create twice, and both plans have to agree although an API version is added
+// in between. So the chart decides what is known, not what the cluster serves. The deployment is
+// rendered with all API versions that its templates query and that can be added, and without them. If
+// these renderings have other objects, no object is known. If the content of an object depends on an
+// API version that the cluster does not serve yet, the content is not known.
+func (r *Renderer) planGrowing(d target.Deployment, once bool) (release.Rendering, error) {
+	queries := &apiQueries{served: d.Capabilities.APIs}
+	plan := func(apis []string) (release.Rendering, error) {
+		capabilities := *d.Capabilities
+		capabilities.APIs, capabilities.MayGrow = apis, false
+		on := d
+		on.Capabilities = &capabilities
+		return r.planFor(on, &analysis{renderer: r, d: on, once: once, ask: queries.note})
+	}
+	now, err := plan(queries.served)
+	for range maxQueryRounds {
+		asked := len(queries.asked)
+		if asked == 0 || asked > maxQueried || queries.all {
+			break
+		}
+		same := growthPlan{now, err}
+		least, most := same, same
+		if apis := queries.least(); len(apis) != len(queries.served) {
+			least.Rendering, least.err = plan(apis)
+		}
+		if apis := queries.most(); len(apis) != len(queries.served) {
+			most.Rendering, most.err = plan(apis)
+		}
+		if len(queries.asked) == asked {
+			return r.knownInAll(d, same, least, most, queries.cause())
+		}
+	}
+	if err == nil && (len(queries.asked) > 0 || queries.all) && (!now.NamesVary || now.Irreproducible == unexplained) {
 		return withOpenNames(now, "its templates read which API versions the cluster serves"), nil
-	case len(missing) == 0:
-		return now, err
 	}
-	cause := "its templates ask for " + strings.Join(missing, ", ") + ", which the cluster does not serve yet"
-	later, laterErr := r.plan(withCapabilities(d, missing), find)
+	return now, err
+}
+
+// growthPlan is the rendering of a deployment for one set of API versions.
+type growthPlan struct {
+	release.Rendering
+
+	err error
+}
+
+// knownInAll returns what is the same in the renderings of a deployment: for the cluster as it is, and
+// for one that serves the least or the most API versions.
+func (r *Renderer) knownInAll(d target.Deployment, now, least, most growthPlan, cause string) (release.Rendering, error) {
 	switch {
-	case err != nil && laterErr != nil:
-		return now, err
-	case err != nil || laterErr != nil:
+	case now.err != nil && least.err != nil && most.err != nil:
+		return now.Rendering, now.err
+	case now.err != nil || least.err != nil || most.err != nil:
 		return r.described(d, reason{cause: cause, dependsOnCluster: true})
+	case now.NamesVary && least.NamesVary && most.NamesVary:
+		return now.Rendering, nil
+	case !now.hasNamesOf(least), !now.hasNamesOf(most):
+		return withOpenNames(now.Rendering, cause), nil
 	}
-	return knownInBoth(now, later, cause), nil
+	return withOpenContent(now.Rendering, most.Rendering, cause), nil
 }
 
-// withCapabilities returns a deployment on a cluster that serves more API versions, and to which no
-// others are added later.
-func withCapabilities(d target.Deployment, more []string) target.Deployment {
-	capabilities := d.Capabilities.With(more)
-	capabilities.MayGrow = false
-	d.Capabilities = &capabilities
-	return d
+func (p growthPlan) hasNamesOf(other growthPlan) bool {
+	return p.NamesVary == other.NamesVary && slices.Equal(p.CRDs, other.CRDs) &&
+		maps.EqualFunc(p.Hashes(), other.Hashes(), func(string, string) bool { return true })
 }
 
-// knownInBoth returns what two renderings of a deployment have in common. One of them is the
-// rendering that an apply makes.
-func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
-	hashes, others := now.Hashes(), later.Hashes()
-	sameNames := maps.EqualFunc(hashes, others, func(string, string) bool { return true })
-	switch {
-	case now.NamesVary && later.NamesVary:
-		return now
-	case now.NamesVary, later.NamesVary, !sameNames, !slices.Equal(now.CRDs, later.CRDs):
-		return withOpenNames(now, cause)
-	}
-	varying := maps.Clone(now.Varying)
-	for key, hash := range hashes {
+// withOpenContent returns a rendering in which the content of an object varies if it is another one when
+// the cluster serves more API versions.
+func withOpenContent(now, later release.Rendering, cause string) release.Rendering {
+	others, varying := later.Hashes(), maps.Clone(now.Varying)
+	for key, hash := range now.Hashes() {
 		if hash == others[key] && !later.Varying[key] || varying[key] {
 			continue
 		}
@@ -92,49 +117,43 @@ func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 func withOpenNames(rendering release.Rendering, cause string) release.Rendering {
 	rendering.DependsOnCluster = true
 	rendering.Irreproducible, rendering.Varying = cause, nil
-	rendering.NamesVary, rendering.NamesDependOnCluster, rendering.RenderEach = true, true, true
+	rendering.NamesVary, rendering.RenderEach = true, true
 	return rendering
 }
 
-// missingAPIs returns the sorted API versions that the templates of a deployment query, that its
-// cluster does not serve, and that can be added. ok is false if templates read the API versions in
-// another way than by querying one, or if they query too many.
-func (a analysis) missingAPIs() (missing []string, ok bool) {
-	for range maxQueryRounds {
-		asked, all := analysis{renderer: a.renderer, d: withCapabilities(a.d, missing)}.queriedAPIs()
-		more := slices.DeleteFunc(asked, func(api string) bool {
-			return slices.Contains(missing, api) || slices.Contains(a.d.Capabilities.APIs, api) || !canBeAdded(api)
-		})
-		if len(more) == 0 && !all {
-			slices.Sort(missing)
-			return missing, true
-		}
-		missing = append(missing, more...)
-		if all || len(missing) > maxQueried {
-			return nil, false
-		}
-	}
-	return nil, false
+// apiQueries collects the API versions that templates query and that can be added to a cluster. all is
+// true if templates read the API versions in another way than by querying one.
+type apiQueries struct {
+	served, asked []string
+	all           bool
 }
 
-// queriedAPIs returns the API versions that the templates of a deployment query, each once. all is
-// true if templates read all API versions, or if they cannot be traced.
-func (a analysis) queriedAPIs() (asked []string, all bool) {
-	for _, place := range renderContexts(a.d) {
-		place.ask = func(api string) {
-			all = all || api == ""
-			if !slices.Contains(asked, api) {
-				asked = append(asked, api)
-			}
-		}
-		// Templates that fail can have queried API versions before. A template that fails only in
-		// the tracing reads the API versions as a list. In the tracing they are not a list.
-		if traced := a.renderer.trace(a.d, place); traced.err != nil {
-			_, err := a.renderer.renderWith(a.d, place)
-			all = all || err == nil
+func (q *apiQueries) note(api string) {
+	q.all = q.all || api == ""
+	if canBeAdded(api) && !slices.Contains(q.asked, api) {
+		q.asked = append(q.asked, api)
+	}
+}
+
+// least returns the API versions of a cluster that serves none of the queried ones, and most those of a
+// cluster that serves all of them.
+func (q *apiQueries) least() []string {
+	return slices.DeleteFunc(slices.Clone(q.served), func(api string) bool { return slices.Contains(q.asked, api) })
+}
+
+func (q *apiQueries) most() []string {
+	most := slices.Clone(q.served)
+	for _, api := range q.asked {
+		if !slices.Contains(most, api) {
+			most = append(most, api)
 		}
 	}
-	return asked, all
+	return most
+}
+
+func (q *apiQueries) cause() string {
+	asked := slices.Sorted(slices.Values(q.asked))
+	return "its templates ask whether the cluster serves " + strings.Join(asked, ", ")
 }
 
 // groupVersion matches an API version of a group, with or without a kind. It has no counted

@@ -13,28 +13,16 @@ import (
 // instrumentAll changes templates so that they report each function or field that they reach and
 // that can have another result.
 func (t *tracer) instrumentAll(in *template.Template) {
-	var fresh []*template.Template
 	for _, one := range in.Templates() {
 		if one.Tree == nil || t.walked[one.Tree] {
 			continue
 		}
 		t.walked[one.Tree] = true
-		if t.observer != nil {
-			fresh = append(fresh, one)
-			continue
-		}
 		instrumenter{tracing: t, in: in, tree: one.Tree}.list(one.Root)
-	}
-	for _, one := range fresh {
-		t.observer.addTemplate(one.Name(), one.Root)
-	}
-	for _, one := range fresh {
-		observing{observer: t.observer}.list(one.Root)
 	}
 }
 
-// instrumenter changes one template. A list is "free" if the order of its elements has no effect on
-// the output.
+// instrumenter changes one template.
 type instrumenter struct {
 	tracing *tracer
 	in      *template.Template
@@ -48,77 +36,47 @@ func (h instrumenter) list(list *parse.ListNode) {
 	for _, node := range list.Nodes {
 		switch node := node.(type) {
 		case *parse.ActionNode:
-			h.pipe(node.Pipe, false)
+			h.pipe(node.Pipe)
 		case *parse.TemplateNode:
-			h.pipe(node.Pipe, false)
+			h.pipe(node.Pipe)
 		case *parse.IfNode:
-			h.branch(&node.BranchNode, true)
+			h.branch(&node.BranchNode)
 		case *parse.RangeNode:
-			h.branch(&node.BranchNode, false)
+			h.branch(&node.BranchNode)
 		case *parse.WithNode:
-			h.branch(&node.BranchNode, false)
+			h.branch(&node.BranchNode)
 		case *parse.ListNode:
 			h.list(node)
 		}
 	}
 }
 
-func (h instrumenter) branch(branch *parse.BranchNode, free bool) {
-	h.pipe(branch.Pipe, free && len(branch.Pipe.Decl) == 0)
+func (h instrumenter) branch(branch *parse.BranchNode) {
+	h.pipe(branch.Pipe)
 	h.list(branch.List)
 	h.list(branch.ElseList)
 }
 
-func (h instrumenter) pipe(pipe *parse.PipeNode, free bool) {
+func (h instrumenter) pipe(pipe *parse.PipeNode) {
 	if pipe == nil {
 		return
 	}
-	for i, command := range pipe.Cmds {
-		h.command(command, isFree(pipe.Cmds[i+1:], free))
+	for _, command := range pipe.Cmds {
+		h.command(command)
 	}
 }
 
-// isFree reports whether the order of a list that is passed to commands has no effect on their
-// output.
-func isFree(commands []*parse.CommandNode, free bool) bool {
-	for _, command := range commands {
-		function := functionOf(command)
-		switch {
-		case orderIn(function) == orderIgnored, function == "has", function == "mustHas":
-			return true
-		case orderIn(function) == orderShown:
-			return false
-		}
-	}
-	return free
-}
-
-func functionOf(command *parse.CommandNode) string {
-	if called, ok := command.Args[0].(*parse.IdentifierNode); ok {
-		return called.Ident
-	}
-	return ""
-}
-
-func (h instrumenter) command(command *parse.CommandNode, free bool) {
-	inner := free && len(command.Args) == 1 // A command that consists only of a pipe in parentheses.
-	if function := functionOf(command); function != "" {
-		inner = orderIn(function) == orderIgnored || orderIn(function) == orderKept && free
-	}
-	printsFine := functionOf(command) == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
+func (h instrumenter) command(command *parse.CommandNode) {
 	for i, argument := range command.Args {
-		if called, ok := argument.(*parse.IdentifierNode); ok {
-			alone := inner
-			if i == 0 {
-				alone = free
-			}
-			fine := isUnordered(called.Ident) && alone || i == 0 && printsFine
-			if !fine {
-				h.call(called)
-			}
+		called, ok := argument.(*parse.IdentifierNode)
+		if !ok {
+			command.Args[i] = h.argument(argument)
 			continue
 		}
-		command.Args[i] = h.argument(argument, inner)
+		printsFine := i == 0 && called.Ident == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
+		if !printsFine {
+			h.call(called)
+		}
 	}
 }
 
@@ -135,9 +93,14 @@ func (h instrumenter) call(called *parse.IdentifierNode) {
 	}
 	place := h.site(called.Position(), function)
 	called.Ident = h.addFunction(reporting(h.tracing.functions[function], func(arguments, results []reflect.Value) {
-		if couldDiffer(function, arguments, results) {
-			h.tracing.reach(place)
+		if !couldDiffer(function, arguments, results) {
+			return
 		}
+		reached := place
+		if function == lookupFunction {
+			reached.what = lookupOf(arguments[0].String(), arguments[1].String())
+		}
+		h.tracing.reach(reached)
 	}))
 }
 
@@ -158,12 +121,12 @@ func (h instrumenter) site(at parse.Pos, what string) templatePosition {
 	return templatePosition{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
 }
 
-func (h instrumenter) argument(node parse.Node, free bool) parse.Node {
+func (h instrumenter) argument(node parse.Node) parse.Node {
 	switch node := node.(type) {
 	case *parse.PipeNode:
-		h.pipe(node, free)
+		h.pipe(node)
 	case *parse.ChainNode:
-		node.Node = h.argument(node.Node, false)
+		node.Node = h.argument(node.Node)
 		if i := liveField(node.Field); i >= 0 {
 			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:i+1]})
 			return h.report(prefix, node.Field[i+1:], node.Field[i])

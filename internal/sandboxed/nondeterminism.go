@@ -3,6 +3,7 @@ package sandboxed
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,16 +16,41 @@ func isNonDeterministic(function string) bool {
 	switch function {
 	case "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
 		"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate",
-		"durationRound", "fromToml",
-		"shuffle", "uuidv4", "bcrypt", "htpasswd", "encryptAES",
-		"lookup",
-		"keys", "values",
-		"osBase", "osClean", "osDir", "osExt", "osIsAbs",
-		"printf":
+		"durationRound",
+		"shuffle", "uuidv4", "bcrypt", "htpasswd", "encryptAES", lookupFunction:
 		return true
 	}
-	return strings.HasPrefix(function, "rand") || (strings.HasPrefix(function, "gen") && len(function) > len("gen"))
+	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) || strings.HasPrefix(function, "rand") || (strings.HasPrefix(function, "gen") && len(function) > len("gen"))
 }
+
+const lookupFunction = "lookup"
+
+// lookupOf returns what a place of a lookup is called. Only Secrets have made-up content in seeds that
+// resembles what is on clusters.
+func lookupOf(apiVersion, kind string) string {
+	if apiVersion == "v1" && kind == "Secret" {
+		return lookupFunction
+	}
+	return foreignLookup + kind
+}
+
+const foreignLookup = lookupFunction + " of "
+
+// isForeignLookup reports whether a place looks up another kind than Secret.
+func isForeignLookup(what string) bool { return strings.HasPrefix(what, foreignLookup) }
+
+// isUnsupported reports whether no seed replaces a function whose result can vary. printf counts only
+// if it prints an address.
+func isUnsupported(function string) bool {
+	switch function {
+	case "fromToml", "osBase", "osClean", "osDir", "osExt", "osIsAbs", "printf":
+		return true
+	}
+	return false
+}
+
+// isUnordered reports whether a function returns its elements in random order.
+func isUnordered(function string) bool { return function == "keys" || function == "values" }
 
 var addressVerb = regexp.MustCompile(`%[^a-zA-Z%]*p`)
 
@@ -43,28 +69,6 @@ func couldDiffer(function string, arguments, results []reflect.Value) bool {
 		return printsAddress(arguments[0].String())
 	}
 	return true
-}
-
-// isUnordered reports whether a function returns its elements in random order.
-func isUnordered(function string) bool { return function == "keys" || function == "values" }
-
-// order is how the result of a function depends on the order of a list.
-type order int
-
-const (
-	orderShown   order = iota // the result reveals the order
-	orderKept                 // the result has the same order and does not depend on it otherwise
-	orderIgnored              // the result is the same for any order
-)
-
-func orderIn(function string) order {
-	switch function {
-	case "sortAlpha", "len", "empty", "not":
-		return orderIgnored
-	case "uniq", "mustUniq", "compact", "mustCompact", "toStrings", "concat":
-		return orderKept
-	}
-	return orderShown
 }
 
 // isLive reports whether a field below the template's root depends on the cluster or on earlier
@@ -89,3 +93,61 @@ func fieldOf(what string) string {
 	}
 	return field
 }
+
+// reach is what a rendering of a chart has read or called.
+type reach []templatePosition
+
+// first returns the first place whose function or field is accepted by is.
+func (r reach) first(is func(what string) bool) (templatePosition, bool) {
+	i := slices.IndexFunc(r, func(s templatePosition) bool { return is(s.what) })
+	if i < 0 {
+		return templatePosition{}, false
+	}
+	return r[i], true
+}
+
+func (r reach) has(is func(what string) bool) bool {
+	_, ok := r.first(is)
+	return ok
+}
+
+// readsCapabilities reports whether templates read capabilities of the cluster.
+func (r reach) readsCapabilities() bool {
+	return r.has(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
+}
+
+// readsRevision reports whether templates read which revision they make.
+func (r reach) readsRevision() bool {
+	return r.has(func(what string) bool { return isHistory(fieldOf(what)) || isFirst(fieldOf(what)) })
+}
+
+// needsSeeds reports whether another rendering in the same environment can have another result.
+func (r reach) needsSeeds() bool {
+	return r.has(func(what string) bool { return isNonDeterministic(what) || isHistory(fieldOf(what)) })
+}
+
+// isOrdered reports whether seeds are needed only for the order of maps.
+func (r reach) isOrdered() bool {
+	return !r.has(func(what string) bool {
+		return isNonDeterministic(what) && !isUnordered(what) || isHistory(fieldOf(what))
+	})
+}
+
+// cause returns the place that explains best why renderings differ, "" if there is none.
+func (r reach) cause() string {
+	for _, is := range []func(what string) bool{
+		func(what string) bool {
+			return isNonDeterministic(what) && !isUnordered(what) || isHistory(fieldOf(what))
+		},
+		isUnordered,
+		func(what string) bool { return isFirst(fieldOf(what)) },
+	} {
+		if found, ok := r.first(is); ok {
+			return found.String()
+		}
+	}
+	return ""
+}
+
+// isLookup reports whether a place looks up objects.
+func isLookup(what string) bool { return what == lookupFunction || isForeignLookup(what) }

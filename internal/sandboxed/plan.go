@@ -16,31 +16,32 @@ import (
 
 // Plan renders a deployment without a cluster, see render.Charts.Render.
 func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Rendering, error) {
-	return r.plan(d, r.varying)
+	return r.plan(d, false)
 }
 
 // PlanOnce is Plan without the renderings that find out which objects can vary. If any can vary,
 // all names count as unknown. These renderings can run branches that run on no cluster, and one of
 // them can fail or exceed a limit although Plan otherwise would not.
 func (r *Renderer) PlanOnce(_ context.Context, d target.Deployment) (release.Rendering, error) {
-	return r.plan(d, func(target.Deployment, rendered, bool) (map[string]bool, bool) { return nil, false })
+	return r.plan(d, true)
 }
 
-// varyingFinder is a function that finds the objects that can vary, see Renderer.varying.
-type varyingFinder func(d target.Deployment, first rendered, dependsOnRevision bool) (keys map[string]bool, ok bool)
-
-func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Rendering, error) {
+func (r *Renderer) plan(d target.Deployment, once bool) (release.Rendering, error) {
 	if d.Capabilities != nil && d.Capabilities.MayGrow {
-		return r.planGrowing(d, find)
+		return r.planGrowing(d, once)
 	}
+	return r.planFor(d, &analysis{renderer: r, d: d, once: once})
+}
+
+// planFor renders a deployment for the cluster of an analysis.
+func (r *Renderer) planFor(d target.Deployment, differences *analysis) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
 		return r.described(d, reason{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
 	if d.WriteOnly != nil {
 		return r.described(d, reason{cause: "it has write-only values or files"})
 	}
-	p, differences := renderContexts(d)[0], analysis{renderer: r, d: d}
-	first, err := r.renderWith(d, p)
+	first, err := r.renderWith(d, renderContexts(d)[0])
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // This applies to any result of the templates.
 	}
@@ -53,15 +54,15 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	if err := first.duplicates.check(d); err != nil {
 		return release.Rendering{}, err
 	}
-	if err := r.checkSize(d, first, p); err != nil {
-		return release.Rendering{}, err
-	}
 	listed, err := manifest.List(first.objects, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Rendering{}, err
 	}
 	documents, err := manifest.Documents(first.objects, first.hooks, d.Namespace)
 	if err != nil {
+		return release.Rendering{}, err
+	}
+	if err := checkSize(d, first, documents); err != nil {
 		return release.Rendering{}, err
 	}
 	first.duplicates.locate(documents)
@@ -72,7 +73,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 		Documents: documents,
 		CRDs:      render.CRDHashes(first.chart),
 	}
-	found := differences.knowledge(first, find)
+	found := differences.knowledge(first)
 	if rendering.UnknownFields, err = checkTypes(d, first, found); err != nil {
 		return release.Rendering{}, err
 	}

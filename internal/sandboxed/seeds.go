@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -23,10 +24,8 @@ type seed struct {
 	number int
 	// request is a hash of the arguments of a lookup.
 	request uint64
-	// keys are the keys of the data of an object that a lookup returns.
-	keys []string
-	// unsupported is called by a function that is not replaced.
-	unsupported func()
+	// keys returns the keys of the data of an object that a lookup returns.
+	keys func() []string
 }
 
 // certificate is the result of the functions for certificates. It has the same fields as that of
@@ -88,16 +87,7 @@ func (s *seed) replace(functions template.FuncMap) {
 		}
 		return found
 	}
-	functions["lookup"] = s.lookup
-	for _, name := range []string{"fromToml", "osBase", "osClean", "osDir", "osExt", "osIsAbs"} {
-		functions[name] = reporting(functions[name], func(_, _ []reflectValue) { s.unsupported() })
-	}
-	functions["printf"] = func(format string, arguments ...any) string {
-		if printsAddress(format) {
-			s.unsupported()
-		}
-		return fmt.Sprintf(format, arguments...)
-	}
+	functions[lookupFunction] = s.lookup
 }
 
 // inOrder returns a list in the order of a rendering. Elements at the same index differ between the
@@ -259,13 +249,21 @@ func (s *seed) lookup(apiVersion, kind, namespace, name string) (map[string]any,
 
 func (s *seed) object(apiVersion, kind, namespace, name string) map[string]any {
 	const length = 12
-	data := map[string]any{}
-	for _, key := range s.keys {
-		data[key] = s.encoded(length)
+	data, labels, annotations := map[string]any{}, map[string]any{}, map[string]any{}
+	for _, key := range s.keys() {
+		data[key], labels[key], annotations[key] = s.encoded(length), s.text(length, letters), s.text(length, letters)
 	}
 	metadata := map[string]any{
 		"name": name, "namespace": namespace, "uid": s.text(length, digits), "resourceVersion": s.text(length, digits),
-		"labels": map[string]any{}, "annotations": map[string]any{}, "creationTimestamp": "2020-02-02T02:02:02Z",
+		"labels": labels, "annotations": annotations, "creationTimestamp": "2020-02-02T02:02:02Z",
 	}
-	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata, "data": data, "spec": map[string]any{}, "status": map[string]any{}}
+	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata, "data": data, "type": "Opaque"}
+}
+
+func fnv64(parts ...string) uint64 {
+	sum := fnv.New64a()
+	for _, part := range parts {
+		_, _ = sum.Write([]byte(part + "\x00"))
+	}
+	return sum.Sum64()
 }

@@ -12,13 +12,23 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // checkSize returns an error if the record of a release is too large for a cluster.
-func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) error {
+func checkSize(d target.Deployment, made rendered, documents []diff.Document) error {
+	size := 0
+	for _, document := range documents {
+		size += len(document.Content)
+	}
+	// A small record fits even without compression.
+	const harmless = manifest.MaxRecord / 4
+	if sizeOf(made.chart)+size < harmless {
+		return nil
+	}
 	stream, err := manifest.Join(made.objects)
 	if err != nil {
 		return err
@@ -26,38 +36,36 @@ func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) 
 	if len(stream) > manifest.MaxSize {
 		return &render.TooManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
 	}
-	// A small record fits even without compression.
-	const harmless = manifest.MaxRecord / 4
-	if sizeOf(made.chart)+len(stream) < harmless {
-		return nil
-	}
-	whole, err := r.render(d, p) // Hooks as well.
+	hooks, err := manifest.Join(made.hooks)
 	if err != nil {
 		return err
 	}
-	if stream, err = manifest.Join(whole.objects); err != nil {
-		return err
+	stream += hooks
+	installed := made.chart
+	if d.Options.Namespace != "" || made.style.Kustomize {
+		if installed, err = render.ChangedChart(made.chart, slices.Concat(made.objects, made.hooks), crdsOf(made.chart)); err != nil {
+			return err
+		}
 	}
-	installed, err := r.installed(d, p)
-	if err != nil {
-		return err
-	}
-	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: render.Values(d), Manifest: stream, Info: &helmrelease.Info{}})
-	if err != nil || size <= render.MaxStored {
-		return err
+	record := &helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: render.Values(d), Manifest: stream, Info: &helmrelease.Info{}}
+	// The fast compression is worse than that of Helm, and is enough for most charts.
+	for _, level := range []int{gzip.BestSpeed, gzip.BestCompression} {
+		if size, err = recordSize(record, level); err != nil || size <= render.MaxStored {
+			return err
+		}
 	}
 	return &render.TooLargeError{Bundle: d.Bundle.Name, Size: size, Largest: largestFiles(installed)}
 }
 
 // recordSize returns the size of a record as Helm writes it
-// (helm.sh/helm/v3/pkg/storage/driver/util.go, encodeRelease).
-func recordSize(record *helmrelease.Release) (int, error) {
+// (helm.sh/helm/v3/pkg/storage/driver/util.go, encodeRelease), for a level of compression.
+func recordSize(record *helmrelease.Release, level int) (int, error) {
 	content, err := json.Marshal(record)
 	if err != nil {
 		return 0, fmt.Errorf("encoding release %s: %w", record.Name, err)
 	}
 	var compressed bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
+	writer, err := gzip.NewWriterLevel(&compressed, level)
 	if err != nil {
 		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 	"text/template/parse"
 
@@ -28,7 +29,7 @@ type tracer struct {
 	// files are the outputs of templates by name.
 	files map[string]string
 	// reached are the places that count, in the order in which they were first reached.
-	reached []templatePosition
+	reached reach
 
 	templates *template.Template
 	functions template.FuncMap
@@ -37,12 +38,7 @@ type tracer struct {
 	injected  int
 	aside     bool // NOTES.txt is running, whose output is not applied.
 	mutated   bool // NOTES.txt has changed a map that other templates can read.
-	notes     []templatePosition
-
-	// seed replaces functions, and observer records what templates do. Both are only set if
-	// renderings are compared.
-	seed     *seed
-	observer *observer
+	notes     reach
 }
 
 // readIndirectly is the place of templates that read capabilities without using their name.
@@ -70,11 +66,12 @@ func (s templatePosition) String() string {
 // notesFile is the file that Helm prints after an install.
 const notesFile = "NOTES.txt"
 
-// trace renders a chart with the values that Helm made for it. If templates fail, it returns an
-// error and a tracer with what they reached until then.
-func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, error) {
+// trace renders a chart with the values that Helm made for it, and with the functions of a seed. If
+// templates fail, it returns an error and a tracer with what they reached until then.
+func trace(c *chart.Chart, values chartutil.Values, p Environment, number int) (*tracer, error) {
 	t := &tracer{}
-	files, err := t.prepare(c, values, p)
+	keys := sync.OnceValue(func() []string { return candidateKeys(c, values) })
+	files, err := t.prepare(c, values, p, &seed{number: number, keys: keys})
 	if err != nil {
 		return t, err
 	}
@@ -90,7 +87,7 @@ func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, err
 }
 
 // prepare reads the templates of a chart. It returns the files to run, in the order of Helm.
-func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment) ([]templateContext, error) {
+func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment, s *seed) ([]templateContext, error) {
 	t.files, t.texts, t.walked = map[string]string{}, map[string]string{}, map[*parse.Tree]bool{}
 	t.templates = template.New("gotpl").Option("missingkey=zero")
 	var capabilities any = p.Capabilities
@@ -106,10 +103,7 @@ func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment)
 	}
 	includes := map[string]int{}
 	t.functions = t.noting(templateFunctions())
-	if t.seed != nil {
-		t.seed.replace(t.functions)
-		maps.Copy(t.functions, t.observer.hooks())
-	}
+	s.replace(t.functions)
 	t.templates.Funcs(t.functions).Funcs(t.including(t.templates, includes))
 	names := slices.Collect(maps.Keys(contexts))
 	slices.SortFunc(names, func(a, b string) int {
@@ -141,12 +135,9 @@ func (t *tracer) run(in templateContext) (err error) {
 			err = fmt.Errorf("rendering %s: %T", name, raised)
 		}
 	}()
-	t.aside = path.Base(name) == notesFile
+	t.aside = isNotes(name)
 	in.values["Template"] = chartutil.Values{"Name": name, "BasePath": in.base}
 	var out strings.Builder
-	if t.observer != nil {
-		t.observer.outputs = []*strings.Builder{&out}
-	}
 	if err := t.templates.ExecuteTemplate(&out, name, in.values); err != nil {
 		return fmt.Errorf("rendering %s: %w", name, err)
 	}
@@ -166,15 +157,6 @@ func (t *tracer) reach(s templatePosition) {
 	if !slices.Contains(*met, s) {
 		*met = append(*met, s)
 	}
-}
-
-// first returns the first reached place whose function or field is accepted by is.
-func (t *tracer) first(is func(what string) bool) (templatePosition, bool) {
-	i := slices.IndexFunc(t.reached, func(s templatePosition) bool { return is(s.what) })
-	if i < 0 {
-		return templatePosition{}, false
-	}
-	return t.reached[i], true
 }
 
 // noting replaces the functions that change a map, so that a call by NOTES.txt is recorded.
@@ -214,7 +196,9 @@ func (t *tracer) including(in *template.Template, includes map[string]int) templ
 			}
 			includes[name]++
 			defer func() { includes[name]-- }()
-			return t.text("include", name, func(out *strings.Builder) error { return in.ExecuteTemplate(out, name, data) })
+			var out strings.Builder
+			err := in.ExecuteTemplate(&out, name, data)
+			return out.String(), err
 		},
 		"tpl": func(text string, data any) (string, error) {
 			inner, err := in.Clone()
@@ -227,20 +211,11 @@ func (t *tracer) including(in *template.Template, includes map[string]int) templ
 				return "", err
 			}
 			t.instrumentAll(inner)
-			made, err := t.text("tpl", text, func(out *strings.Builder) error { return run.Execute(out, data) })
-			return withoutNoValue(made), err
+			var out strings.Builder
+			err = run.Execute(&out, data)
+			return withoutNoValue(out.String()), err
 		},
 	}
-}
-
-// text runs a template and returns its output.
-func (t *tracer) text(function, of string, run func(out *strings.Builder) error) (string, error) {
-	if t.observer != nil {
-		return t.observer.include(function, of, run)
-	}
-	var out strings.Builder
-	err := run(&out)
-	return out.String(), err
 }
 
 // templateContext is a file of a chart and the input that it is run with.

@@ -35,6 +35,8 @@ type Environment struct {
 // hooks.
 type rendered struct {
 	chart          *chart.Chart
+	style          render.Style
+	files          map[string]string // The outputs of templates by name.
 	objects, hooks []*unstructured.Unstructured
 	duplicates     *duplicateFinder
 }
@@ -70,23 +72,7 @@ func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *char
 	if objects, err = render.Confine(objects, d, nil); err != nil {
 		return rendered{}, err
 	}
-	return rendered{chart: loaded, objects: objects, duplicates: unique}, nil
-}
-
-// installed returns the chart of a deployment as a record contains it.
-func (r *Renderer) installed(d target.Deployment, p Environment) (*chart.Chart, error) {
-	loaded, made, err := r.load(d)
-	if err != nil {
-		return nil, err
-	}
-	if d.Options.Namespace == "" && !made.Kustomize {
-		return loaded, nil
-	}
-	changed, err := r.render(d, p)
-	if err != nil {
-		return nil, err
-	}
-	return render.ChangedChart(changed.chart, changed.objects, crdsOf(changed.chart))
+	return rendered{chart: loaded, style: made, files: files, objects: objects, duplicates: unique}, nil
 }
 
 // runTemplates renders a chart, with the values of the deployment.
