@@ -15,6 +15,19 @@ import (
 // lookupFunc reads objects for the template function lookup.
 type lookupFunc func(apiVersion, kind, namespace, name string) (map[string]any, error)
 
+// asHelm returns what a template gets (helm.sh/helm/v3/pkg/engine/lookup_func.go).
+func (l lookupFunc) asHelm(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	client := lookupClient{lookup: l, apiVersion: apiVersion, kind: kind, namespace: namespace}
+	if name == "" {
+		list, err := client.List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return list.UnstructuredContent(), nil
+	}
+	return l(apiVersion, kind, namespace, name)
+}
+
 // runEngine runs the templates of a chart with Helm's engine. Host names are not resolved, because
 // a template could send values away in them.
 func runEngine(c *chart.Chart, values chartutil.Values, lookup lookupFunc) (map[string]string, error) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -52,8 +53,7 @@ type analysis struct {
 	once bool
 	ask  func(api string)
 
-	first   rendered
-	runs    map[variant]traced
+	runs    map[variant]*traced
 	reached reach
 }
 
@@ -65,8 +65,38 @@ type variant struct {
 
 // traced is the result of rendering a deployment with a tracer.
 type traced struct {
-	objects rendered
-	err     error
+	chart *chart.Chart
+	style render.Style
+	files map[string]string
+	err   error
+}
+
+// first returns the rendering that the others are compared with. It is made by Helm's engine, except for
+// a chart that makes keys or hashes of passwords: real ones take seconds, and no plan can show them.
+func (a *analysis) first() (rendered, error) {
+	install := variant{install: true}
+	a.run(variant{})
+	if a.reached.readsRevision() {
+		a.run(install)
+	}
+	if a.reached.has(isLaborious) {
+		if made, err := a.objectsOf(a.run(install)); err == nil {
+			return made, nil
+		}
+	}
+	return a.renderer.renderWith(a.d, renderContexts(a.d)[0])
+}
+
+// objectsOf returns the objects of a rendering.
+func (a *analysis) objectsOf(t *traced) (rendered, error) {
+	if t.err != nil {
+		return rendered{}, t.err
+	}
+	made, err := a.renderer.assemble(a.d, t.style, t.chart, t.files)
+	if err != nil {
+		return rendered{}, err
+	}
+	return applied(a.d, made)
 }
 
 // knowledge finds out how another rendering of a deployment can differ from the first one, which
@@ -75,7 +105,6 @@ func (a *analysis) knowledge(first rendered) knowledge {
 	// While both charts are in memory, their values have different addresses. So a template that
 	// prints an address has different results.
 	defer runtime.KeepAlive(first.chart)
-	a.first = first
 	base := a.run(variant{})
 	unknown := func(cause string) knowledge { return knowledge{reason: reason{cause: cause}, namesVary: true} }
 	for {
@@ -83,7 +112,7 @@ func (a *analysis) knowledge(first rendered) knowledge {
 			return found
 		}
 		if !a.reached.needsSeeds() && !a.reached.readsRevision() {
-			if base.isSame(first) {
+			if a.isSame(base, first) {
 				return knowledge{}
 			}
 			if base.err != nil && a.ask != nil {
@@ -140,19 +169,22 @@ func (a *analysis) missing() []variant {
 	return missing
 }
 
-// run renders one variant.
-func (a *analysis) run(v variant) traced {
-	t, result := a.trace(v)
+// run renders one variant, unless it has been rendered before.
+func (a *analysis) run(v variant) *traced {
+	if known, ok := a.runs[v]; ok {
+		return known
+	}
+	t, made := a.trace(v)
 	for _, place := range t.reached {
 		if !slices.Contains(a.reached, place) {
 			a.reached = append(a.reached, place)
 		}
 	}
 	if a.runs == nil {
-		a.runs = map[variant]traced{}
+		a.runs = map[variant]*traced{}
 	}
-	a.runs[v] = result
-	return result
+	a.runs[v] = &made
+	return &made
 }
 
 func (a *analysis) trace(v variant) (*tracer, traced) {
@@ -164,26 +196,21 @@ func (a *analysis) trace(v variant) (*tracer, traced) {
 		p = places[0]
 	}
 	p.ask = a.ask
-	loaded, style, err := a.renderer.load(a.d)
+	return a.renderer.trace(a.d, p, v.seed)
+}
+
+// trace renders a deployment with the functions of a seed.
+func (r *Renderer) trace(d target.Deployment, p Environment, number int) (*tracer, traced) {
+	loaded, style, err := r.load(d)
 	if err != nil {
 		return &tracer{}, traced{err: err}
 	}
-	values, err := renderValues(a.d, loaded, p)
+	values, err := renderValues(d, loaded, p)
 	if err != nil {
 		return &tracer{}, traced{err: err}
 	}
-	t, err := trace(loaded, values, p, v.seed)
-	if err != nil {
-		return t, traced{err: err}
-	}
-	if sameOutputs(t.files, a.first.files) { // Parsing them takes longer than rendering.
-		return t, traced{objects: a.first}
-	}
-	made, err := a.renderer.assemble(a.d, style, loaded, t.files)
-	if err == nil {
-		made, err = applied(a.d, made)
-	}
-	return t, traced{objects: made, err: err}
+	t, err := trace(loaded, values, p, number)
+	return t, traced{chart: loaded, style: style, files: t.files, err: err}
 }
 
 // sameOutputs reports whether templates have the same outputs, except for the notes.
@@ -202,9 +229,13 @@ func sameOutputs(a, b map[string]string) bool {
 // isNotes reports whether Helm prints a file and does not apply it.
 func isNotes(name string) bool { return path.Base(name) == notesFile }
 
-// isSame reports whether a rendering made the same objects.
-func (t traced) isSame(objects rendered) bool {
-	return t.err == nil && equality.Semantic.DeepEqual(objects.objects, t.objects.objects)
+// isSame reports whether a rendering has the same objects as the first one.
+func (a *analysis) isSame(t *traced, first rendered) bool {
+	if t.err == nil && sameOutputs(t.files, first.files) { // Parsing them takes longer than rendering.
+		return true
+	}
+	made, err := a.objectsOf(t)
+	return err == nil && equality.Semantic.DeepEqual(first.objects, made.objects)
 }
 
 // compare returns the objects that are not the same in all variants. A variant that fails does not
@@ -217,12 +248,17 @@ func (a *analysis) compare(first rendered) knowledge {
 	}
 	varying, seeds, sameHooks := map[string]bool{}, map[int]bool{}, true
 	for v, run := range a.runs {
-		if run.err != nil {
+		if run.err == nil && sameOutputs(run.files, first.files) {
+			seeds[v.seed] = true
 			continue
 		}
-		contents, err := contentsOf(run.objects.objects, a.d.Namespace)
+		made, err := a.objectsOf(run)
+		if err != nil {
+			continue
+		}
+		contents, err := contentsOf(made.objects, a.d.Namespace)
 		sameNames := maps.EqualFunc(helms, contents, func(string, string) bool { return true })
-		if err != nil || !sameNames || !slices.Equal(hookEvents(run.objects.hooks), hookEvents(first.hooks)) {
+		if err != nil || !sameNames || !slices.Equal(hookEvents(made.hooks), hookEvents(first.hooks)) {
 			return knowledge{reason: why, namesVary: true}
 		}
 		for key, content := range contents {
@@ -230,7 +266,7 @@ func (a *analysis) compare(first rendered) knowledge {
 				varying[key] = true
 			}
 		}
-		seeds[v.seed], sameHooks = true, sameHooks && equality.Semantic.DeepEqual(first.hooks, run.objects.hooks)
+		seeds[v.seed], sameHooks = true, sameHooks && equality.Semantic.DeepEqual(first.hooks, made.hooks)
 	}
 	const compared = 2
 	if len(seeds) == 0 || a.reached.needsSeeds() && len(seeds) < compared {

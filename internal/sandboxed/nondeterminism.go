@@ -17,10 +17,20 @@ func isNonDeterministic(function string) bool {
 	case "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
 		"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate",
 		"durationRound",
-		"shuffle", "uuidv4", "bcrypt", "htpasswd", "encryptAES", lookupFunction:
+		"shuffle", "uuidv4", "encryptAES", lookupFunction:
 		return true
 	}
-	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) || strings.HasPrefix(function, "rand") || (strings.HasPrefix(function, "gen") && len(function) > len("gen"))
+	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) || isLaborious(function) || strings.HasPrefix(function, "rand")
+}
+
+// isLaborious reports whether a function makes a key or a hash that takes long. The result of
+// derivePassword is always the same, but no plan waits for it.
+func isLaborious(function string) bool {
+	switch function {
+	case "bcrypt", "htpasswd", "derivePassword":
+		return true
+	}
+	return strings.HasPrefix(function, "gen") && len(function) > len("gen")
 }
 
 const lookupFunction = "lookup"

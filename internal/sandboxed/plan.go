@@ -41,7 +41,7 @@ func (r *Renderer) planFor(d target.Deployment, differences *analysis) (release.
 	if d.WriteOnly != nil {
 		return r.described(d, reason{cause: "it has write-only values or files"})
 	}
-	first, err := r.renderWith(d, renderContexts(d)[0])
+	first, err := differences.first()
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // This applies to any result of the templates.
 	}

@@ -104,6 +104,9 @@ func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment,
 	includes := map[string]int{}
 	t.functions = t.noting(templateFunctions())
 	s.replace(t.functions)
+	if p.Lookup != nil {
+		t.functions[lookupFunction] = p.Lookup.asHelm
+	}
 	t.templates.Funcs(t.functions).Funcs(t.including(t.templates, includes))
 	names := slices.Collect(maps.Keys(contexts))
 	slices.SortFunc(names, func(a, b string) int {

@@ -23,11 +23,11 @@ func (r *Renderer) Upgrade(ctx context.Context, d target.Deployment, revision re
 	if d.Capabilities != nil {
 		p.Capabilities, p.anyVersion = render.Capabilities(revision.Capabilities), false
 	}
-	first, err := r.renderWith(d, p)
+	first, err := r.traceObjects(d, p, 0)
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	second, err := r.renderWith(d, p)
+	second, err := r.traceObjects(d, p, 1)
 	if err != nil {
 		return release.Rendering{}, err
 	}
@@ -42,4 +42,10 @@ func (r *Renderer) Upgrade(ctx context.Context, d target.Deployment, revision re
 		made.Irreproducible = "the result of its templates differs from one time to the next"
 	}
 	return made, nil
+}
+
+// traceObjects returns the objects of a rendering that makes no keys.
+func (r *Renderer) traceObjects(d target.Deployment, p Environment, number int) (rendered, error) {
+	_, made := r.trace(d, p, number)
+	return (&analysis{renderer: r, d: d}).objectsOf(&made)
 }
