@@ -93,9 +93,9 @@ func Schema() schema.Schema {
 			},
 			"render_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How long the templates, patches and kustomization of one deployment may run, such as `30s`. Default `1m`. They run in processes " +
+				MarkdownDescription: "How much CPU time the templates, patches and kustomization of one deployment may use, such as `30s`. Default `1m`. By the clock, they may take ten times as long. They run in processes " +
 					"without access to files, network or credentials; the guide on security names their limits. All renderings that fail may take ten times " +
-					"as long together. After that, a plan or apply begins no other rendering. The time of renderings that succeed does not count.",
+					"the CPU time together. After that, a plan or apply begins no other rendering. The time of renderings that succeed does not count.",
 				Validators: []validator.String{framework.Duration()},
 			},
 			"on_unreachable": schema.StringAttribute{

@@ -24,6 +24,9 @@ type Desired struct {
 	Needs   map[string][]string
 	// Policies check what is written, nil if there are none.
 	Policies Policies
+	// Unpredicted are the digests of deployments of which an apply rendered other objects than its plan
+	// showed. As long as a deployment has this digest, no plan shows its objects.
+	Unpredicted map[Key]string
 }
 
 // NewDesired converts the result of targeting into desired deployments. check returns what is

@@ -29,6 +29,9 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			}
 			return
 		}
+		if p.desired.Unpredicted[key] == d.Digest {
+			rendering = rendering.Unpredicted()
+		}
 		if err := p.checkPolicies(d, rendering, policies); err != nil {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
@@ -239,7 +242,7 @@ func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 		if !ok || failed[key] || !record.State.Settled() || release.KeepsPromise(record.Objects, objects) {
 			continue
 		}
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrOtherObjects})
+		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrUnplannedObjects})
 	}
 	return failures
 }

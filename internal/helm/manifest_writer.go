@@ -14,38 +14,30 @@ import (
 )
 
 // manifestWriter is a post-renderer that gives Helm the manifest of the rendered chart. Helm itself
-// has rendered nothing. Before that, it stops an operation whose objects differ from those of the
-// plan, and creates custom resource definitions that other objects need.
+// has rendered nothing. Before that, it creates custom resource definitions that other objects need.
 type manifestWriter struct {
-	chart    render.Chart
-	d        target.Deployment
-	promised map[string]string
-	crds     crdInstaller
+	chart render.Chart
+	crds  crdInstaller
 }
 
 func (x *releaseWriter) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
 	return manifestWriter{
-		chart: op.records.rendered, d: d, promised: w.Planned,
-		crds: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout},
+		chart: op.records.rendered,
+		crds:  crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout},
 	}
 }
 
 // Run ignores what Helm has rendered.
 func (m manifestWriter) Run(*bytes.Buffer) (*bytes.Buffer, error) {
-	if err := checkPromise(m.chart.Objects, m.d, m.promised); err != nil {
-		return nil, err
-	}
 	if err := m.crds.install(m.chart.Objects); err != nil {
 		return nil, err
 	}
 	return bytes.NewBufferString(m.chart.Manifest), nil
 }
 
-// checkPromise returns release.ErrOtherObjects if objects differ from those that the plan showed. It
-// checks only deployments of which the plan did not have all hashes. All others are compared with
-// their record after the write.
+// checkPromise returns release.ErrOtherObjects if objects differ from those that the plan showed.
 func checkPromise(objects []*unstructured.Unstructured, d target.Deployment, promised map[string]string) error {
-	if !knowsPart(promised) {
+	if len(promised) == 0 {
 		return nil
 	}
 	listed, err := listOf(objects, d)
@@ -65,15 +57,4 @@ func listOf(objects []*unstructured.Unstructured, d target.Deployment) ([]diff.O
 		manifest.HideContent(listed, d.Digest)
 	}
 	return listed, err
-}
-
-// knowsPart reports whether some of the hashes are unknown.
-func knowsPart(promised map[string]string) bool {
-	known := 0
-	for _, hash := range promised {
-		if hash != "" {
-			known++
-		}
-	}
-	return known < len(promised)
 }

@@ -40,7 +40,7 @@ func TestCheckPromise(t *testing.T) {
 		"known one differs":      {rendered: twoObjects, promised: map[string]string{fixedKey: otherHash, randomKey: ""}, stops: true},
 		"one missing":            {rendered: fixedMap, promised: map[string]string{fixedKey: hash, randomKey: ""}, stops: true},
 		"one more":               {rendered: twoObjects, promised: map[string]string{randomKey: ""}, stops: true},
-		"all known, seen later":  {rendered: twoObjects, promised: map[string]string{fixedKey: otherHash, randomKey: otherHash}},
+		"all known, one differs": {rendered: fixedMap, promised: map[string]string{fixedKey: otherHash}, stops: true},
 		"another one by its key": {rendered: twoObjects, promised: map[string]string{fixedKey: hash, "ConfigMap/ns/other": ""}, stops: true},
 	}
 	for name, test := range tests {

@@ -90,7 +90,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		revision = observed.Revision
 	}
 	op.records.newest, op.records.by, op.records.edit = revision, w.Claimant(), op.records.distrust
-	if action.Writes() && w.Check != nil {
+	if action.Writes() && (w.Check != nil || len(w.Planned) > 0) {
 		if err := x.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
 		}
@@ -112,8 +112,9 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	return written, err
 }
 
-// check renders a deployment before its namespace is created, and lets Write.Check refuse its
-// objects. The same rendering is written later: a second rendering could give other objects.
+// check renders a deployment before its namespace is created. It compares the objects with those that
+// the plan showed, and lets Write.Check refuse them. The same rendering is written later: a second
+// rendering could give other objects.
 func (x *releaseWriter) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
 	number, isUpgrade := revision+1, action != release.Install
 	if !isUpgrade {
@@ -121,6 +122,12 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	}
 	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
 		return op.explain("rendering", d, err)
+	}
+	if err := checkPromise(op.records.rendered.Objects, d, w.Planned); err != nil {
+		return err
+	}
+	if w.Check == nil {
+		return nil
 	}
 	documents, err := op.records.rendered.Documents(d)
 	if err != nil {

@@ -104,7 +104,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
 	desired = holdByWindows(f, desired, plan, diags)
 	if private != nil {
-		desired.Needs = private.Needs
+		desired.Needs, desired.Unpredicted = private.Needs, private.UnpredictedDigests()
 		unpack(*private, diags).Pin(desired.Deployments)
 		if !prior.Name.Equal(plan.Name) {
 			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())

@@ -82,8 +82,21 @@ func (r Rendering) KnownHashes() map[string]string {
 	return hashes
 }
 
-// ErrOtherObjects is the error for a rendering that differs from the rendering of the plan.
-var ErrOtherObjects = errors.New("the chart rendered objects that differ from the plan")
+// Unpredicted returns the rendering of a deployment whose last apply rendered other objects than its
+// plan showed. No object of it is known.
+func (r Rendering) Unpredicted() Rendering {
+	r.Irreproducible = "its last apply rendered other objects than the plan had shown"
+	r.Varying, r.NamesVary, r.RenderEach = nil, true, true
+	return r
+}
+
+// ErrOtherObjects is the error of an apply whose rendering differs from that of its plan. It stops the
+// apply of the deployment before anything is written.
+var ErrOtherObjects = errors.New("the templates rendered other objects than the plan showed, so nothing was written: " +
+	"their result depends on something that the provider cannot know while planning; the next plan of an existing target shows these objects as known after apply, so plan and apply again; for a new target, set plan_objects = false")
+
+// ErrUnplannedObjects is the error for a release that has other objects than the plan showed.
+var ErrUnplannedObjects = errors.New("the release has other objects than the plan showed; the next plan compares them with the templates again")
 
 // KeepsPromise reports whether hashes match promised, an earlier result of KnownHashes: they have
 // the same objects, and known hashes are equal.

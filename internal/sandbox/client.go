@@ -171,7 +171,7 @@ func explain(err error, d target.Deployment) error {
 		return &worker.HandlerError{Text: diff.WithoutMiddle(d.Mask(failed.Text), maxText)}
 	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
-		return fmt.Errorf("%w; correct its templates, or raise render_timeout of the provider", err)
+		return fmt.Errorf("%w, the render_timeout of the provider; raise it if the chart is large, otherwise look for a loop in its templates", err)
 	}
 	return err
 }

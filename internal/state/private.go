@@ -43,6 +43,9 @@ type Private struct {
 	// Orphans are releases of the target that its state does not have, for example after an apply
 	// that was killed. A refresh finds them. Only a plan can decide which of them are wanted.
 	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
+	// Unpredicted are the digests of deployments of which an apply rendered other objects than its plan
+	// showed.
+	Unpredicted map[string]string `json:"unpredicted,omitempty"`
 	Replacement ReplacementMarker `json:"replacement,omitzero"`
 	// Decided is the time that change windows are evaluated for, zero without windows.
 	Decided time.Time `json:"decided,omitzero"`
@@ -142,6 +145,7 @@ func (p *Private) parts() []part {
 		partOf("needs", "needs", &p.Needs),
 		partOf("drift", "looks", &p.DriftState),
 		partOf("orphans", "orphans", &p.Orphans),
+		partOf("unpredicted", "unpredicted", &p.Unpredicted),
 		partOf("inventory", "inventory", &p.Inventory),
 		partOf("replacement", "create_leg", &p.Replacement),
 		partOf("decided", "decided", &p.Decided),

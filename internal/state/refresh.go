@@ -1,10 +1,12 @@
 package state
 
 import (
+	"errors"
 	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -59,7 +61,40 @@ func (p Private) Applied(done Apply) Private {
 	p.Needs = MergeNeeds(p.Needs, done.Change.Needs, done.stillDeployed())
 	p.DriftState = DriftStateOf(done.Records, done.ShowsObjects)
 	p.Connections = MergeConnections(p.Connections, done.Records, done.Entry)
+	p.Unpredicted = done.unpredicted(p.Unpredicted)
 	return p
+}
+
+// unpredicted returns the digests of wanted deployments that an apply found to be unpredictable, now or
+// before.
+func (a Apply) unpredicted(before map[string]string) map[string]string {
+	wrong := map[deploy.Key]bool{}
+	for _, failure := range a.Outcome.Failures {
+		if errors.Is(failure.Err, release.ErrOtherObjects) || errors.Is(failure.Err, release.ErrUnplannedObjects) {
+			wrong[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
+		}
+	}
+	var found map[string]string
+	for _, d := range a.Wanted {
+		key := deploy.KeyOf(d)
+		if !wrong[key] && before[key.String()] != d.Digest {
+			continue
+		}
+		if found == nil {
+			found = map[string]string{}
+		}
+		found[key.String()] = d.Digest
+	}
+	return found
+}
+
+// UnpredictedDigests returns the digests by deployment.
+func (p Private) UnpredictedDigests() map[deploy.Key]string {
+	digests := make(map[deploy.Key]string, len(p.Unpredicted))
+	for name, digest := range p.Unpredicted {
+		digests[keyOf(name)] = digest
+	}
+	return digests
 }
 
 // stillDeployed returns the records of the deployments that an apply wrote or removed. It includes

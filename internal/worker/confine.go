@@ -10,8 +10,11 @@ import (
 // ConfinementMethod is a method of every worker. Its response is a [Confinement].
 const ConfinementMethod = "worker.confinement"
 
-// memoryCheck is how often a worker compares its memory with the limit.
-const memoryCheck = 50 * time.Millisecond
+// memoryCheck and timeCheck are how often a worker compares its memory and its CPU time with the limits.
+const (
+	memoryCheck = 50 * time.Millisecond
+	timeCheck   = 50 * time.Millisecond
+)
 
 // Confinement describes what limits a worker on this system.
 type Confinement struct {

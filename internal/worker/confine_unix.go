@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,4 +72,14 @@ func limitDescriptors() error {
 	}
 
 	return nil
+}
+
+// cpuTime returns the CPU time of this process.
+func cpuTime() time.Duration {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return 0 // The limit by the clock remains.
+	}
+
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -33,3 +34,15 @@ func confine() Confinement { return Confinement{} }
 
 // dataLimit returns 0: the limit of the job object is not visible here.
 func dataLimit() int64 { return 0 }
+
+// cpuTime returns the CPU time of this process.
+func cpuTime() time.Duration {
+	var created, exited, kernel, user windows.Filetime
+	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {
+		return 0 // The limit by the clock remains.
+	}
+	const unit = 100 // nanoseconds
+	ticks := func(t windows.Filetime) int64 { return int64(t.HighDateTime)<<32 | int64(t.LowDateTime) }
+
+	return time.Duration((ticks(kernel) + ticks(user)) * unit)
+}

@@ -3,10 +3,14 @@ package worker
 import (
 	"os"
 	"strings"
+	"time"
 )
 
-// exitMemory is the exit code of a worker that ended because it used too much memory.
-const exitMemory = 86
+// Exit codes of a worker that ended because it used too much memory or CPU time.
+const (
+	exitMemory = 86
+	exitTime   = 87
+)
 
 const (
 	// fatalError is the prefix of the line with the cause in a crash report of Go.
@@ -17,13 +21,15 @@ const (
 )
 
 // crash returns why a worker ended, from its exit status and its crash report.
-func crash(state *os.ProcessState, stderr string, memory int64) error {
+func crash(state *os.ProcessState, stderr string, timeout time.Duration, memory int64) error {
 	fatal := fatalReason(stderr)
 	switch {
 	case fatal == "stack overflow":
 		return &LimitError{Limit: LimitStack, Value: formatBytes(maxStack), Stderr: stderr}
 	case state.ExitCode() == exitMemory, isOutOfMemory(fatal):
 		return &LimitError{Limit: LimitMemory, Value: formatBytes(memory), Stderr: stderr}
+	case state.ExitCode() == exitTime:
+		return &LimitError{Limit: LimitTime, Value: timeout.String() + " of CPU time"}
 	case fatal != "":
 		return &CrashError{Reason: fatal, Stderr: stderr}
 	default:

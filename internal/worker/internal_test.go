@@ -70,8 +70,8 @@ func TestCommand(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		"own executable": {options: Options{Memory: 5}, want: []string{path, Argument, "5"}},
-		"given":          {options: Options{Command: []string{"a", "b"}, Memory: 5}, want: []string{"a", "b", "5"}},
+		"own executable": {options: Options{Memory: 5, Timeout: 7}, want: []string{path, Argument, "7", "5"}},
+		"given":          {options: Options{Command: []string{"a", "b"}, Memory: 5, Timeout: 7}, want: []string{"a", "b", "7", "5"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func (p *Pool) call(ctx context.Context, limit *budget, method string, request, 
 		err = Unmarshal(result, response)
 	}
 	if failing, ok := response.(Failing); err != nil || ok && failing.Failed() {
-		limit.spend(took)
+		limit.spend(min(took, p.options.Timeout)) // What the machine did beside is not the call's.
 	}
 
 	return err
@@ -165,8 +165,8 @@ func (p *Pool) mayBegin(id callID, limit *budget) error {
 
 // runOn runs a call on a worker within its time, and releases or ends the worker.
 func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte, error) {
-	overtime := &LimitError{Limit: LimitTime, Value: p.options.Timeout.String()}
-	limited, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, overtime)
+	clock := clockFactor * p.options.Timeout
+	limited, cancel := context.WithTimeoutCause(ctx, clock, &LimitError{Limit: LimitTime, Value: clock.String()})
 	defer cancel()
 	stop := context.AfterFunc(limited, status.RecoveringTo(ignore, "ending a worker", w.kill))
 

@@ -176,7 +176,7 @@ func TestLimits(t *testing.T) {
 		},
 		"time": {
 			method: "loop", options: worker.Options{Timeout: time.Second},
-			want: &worker.LimitError{Limit: worker.LimitTime, Value: "1s"},
+			want: &worker.LimitError{Limit: worker.LimitTime, Value: "1s of CPU time"},
 		},
 		"output": {
 			method: "output", request: 1 << 20, options: worker.Options{Output: 1 << 20},
@@ -191,7 +191,6 @@ func TestLimits(t *testing.T) {
 
 			tt.options.Processes = 1
 			pool := newPool(t, tt.options)
-			begin := time.Now()
 			err := pool.Call(t.Context(), tt.method, tt.request, nil, nil)
 			ignoreStderr := cmp.Options{
 				cmpopts.IgnoreFields(worker.LimitError{}, "Stderr"),
@@ -202,9 +201,6 @@ func TestLimits(t *testing.T) {
 				if crash, ok := errors.AsType[*worker.CrashError](err); ok {
 					t.Log(crash.Stderr)
 				}
-			}
-			if took := time.Since(begin); took > 10*time.Second {
-				t.Errorf("the call took %s", took)
 			}
 
 			// The call that ended a worker is not run again, and other calls are not affected.
@@ -418,7 +414,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 func TestLateResponseDoesNotFailTheCall(t *testing.T) {
 	t.Parallel()
 
-	pool := newPool(t, worker.Options{Processes: 1, Timeout: 2 * time.Second})
+	pool := newPool(t, worker.Options{Processes: 1, Timeout: 200 * time.Millisecond})
 	var limit *worker.LimitError
 	slow := func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done()

@@ -24,12 +24,13 @@ const (
 
 // process is the parent's side of a worker.
 type process struct {
-	cmd    *exec.Cmd
-	group  group
-	stdin  *os.File
-	stdout io.ReadCloser
-	stderr *excerpt
-	memory int64
+	cmd     *exec.Cmd
+	group   group
+	stdin   *os.File
+	stdout  io.ReadCloser
+	stderr  *excerpt
+	memory  int64
+	timeout time.Duration
 	// calls is the number of calls so far. It is also the number of the current call.
 	calls uint32
 
@@ -73,7 +74,7 @@ func spawn(command []string, o Options) (*process, error) {
 	//nolint:noctx,gosec // A worker outlives the call that starts it. The command is our own executable.
 	cmd := exec.Command(command[0], command[1:]...)
 	w := &process{
-		cmd: cmd, memory: o.Memory, stderr: &excerpt{},
+		cmd: cmd, memory: o.Memory, timeout: o.Timeout, stderr: &excerpt{},
 		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	cmd.Env = []string{}
@@ -253,5 +254,5 @@ func (w *process) death() error {
 	w.kill()
 	<-w.exited
 
-	return crash(w.cmd.ProcessState, w.stderr.String(), w.memory)
+	return crash(w.cmd.ProcessState, w.stderr.String(), w.timeout, w.memory)
 }

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,7 @@ func serve(handlers map[string]Handler, confine func() Confinement) {
 	if err != nil {
 		log.Fatalf("taking the pipes of the parent: %v", err)
 	}
-	memory := memoryArgument(os.Args)
+	timeout, memory := limitsOf(os.Args)
 	debug.SetMemoryLimit(memory / 10 * 8)
 	debug.SetMaxStack(maxStack)
 	loadLocalTime()
@@ -34,17 +35,34 @@ func serve(handlers map[string]Handler, confine func() Confinement) {
 	go watchMemory(memory)
 
 	s := server{handlers: handlers, out: out, answers: make(chan frame, 1), confinement: applied}
+	go s.watchTime(timeout)
 	os.Exit(s.run(in))
 }
 
-// memoryArgument returns the memory limit, which the parent passes as the last argument.
-func memoryArgument(arguments []string) int64 {
-	memory, err := strconv.ParseInt(arguments[len(arguments)-1], 10, 64)
-	if err != nil || memory <= 0 {
-		return defaultMemory
+// limitsOf returns the limits of CPU time and memory, which the parent passes as the last arguments.
+func limitsOf(arguments []string) (timeout time.Duration, memory int64) {
+	number := func(fromEnd int, otherwise int64) int64 {
+		if fromEnd > len(arguments) {
+			return otherwise
+		}
+		given, err := strconv.ParseInt(arguments[len(arguments)-fromEnd], 10, 64)
+		if err != nil || given <= 0 {
+			return otherwise
+		}
+
+		return given
 	}
 
-	return memory
+	return time.Duration(number(2, int64(defaultTimeout))), number(1, defaultMemory)
+}
+
+// watchTime ends the process when the running call has used more CPU time than limit.
+func (s *server) watchTime(limit time.Duration) {
+	for range time.Tick(timeCheck) {
+		if begun := s.begun.Load(); begun != nil && cpuTime()-*begun > limit {
+			os.Exit(exitTime)
+		}
+	}
 }
 
 // loadLocalTime reads the local time zone, because its file cannot be opened later.
@@ -55,6 +73,9 @@ type server struct {
 	handlers    map[string]Handler
 	confinement Confinement
 	answers     chan frame
+
+	// begun is the CPU time of the process when the running call began, nil if none runs.
+	begun atomic.Pointer[time.Duration]
 
 	// mu prevents that frames are mixed.
 	mu  sync.Mutex
@@ -114,7 +135,10 @@ func (s *server) call(f frame) {
 
 func (s *server) respond(f frame) error {
 	q := &questions{server: s, call: f.call}
+	now := cpuTime()
+	s.begun.Store(&now)
 	result, err := s.handle(f, q.ask)
+	s.begun.Store(nil) // The next call can begin as soon as the result is sent.
 	q.end()
 	if err != nil {
 		text := err.Error()

@@ -28,6 +28,8 @@ const (
 	defaultMemory  = 1 << 30
 	defaultOutput  = 64 << 20
 	defaultTimeout = time.Minute
+	// clockFactor is how much longer than its CPU time a call may take.
+	clockFactor = 10
 	// budgetFactor is how many calls may fail at the limit of their time.
 	budgetFactor = 10
 	// minMemory is the memory of a worker on a small machine: the packages of the provider use
@@ -40,7 +42,7 @@ const (
 // Options configure a [Pool].
 type Options struct {
 	// Command is the path and the arguments of the worker. Empty means the running executable with
-	// [Argument]. The pool appends the memory limit in bytes.
+	// [Argument]. The pool appends the limit of the CPU time in nanoseconds and that of the memory in bytes.
 	Command []string
 	// Processes is how many workers run at most at once. 0 is one per core.
 	Processes int
@@ -50,8 +52,9 @@ type Options struct {
 	Memory int64
 	// Output is how many bytes a call may return. 0 is 64 MiB.
 	Output int64
-	// Timeout is how long a call may run; 0 is one minute. It includes the time to answer
-	// questions, but not the time in which the call waits for a worker.
+	// Timeout is how much CPU time a call may use; 0 is one minute. A machine that has much else to do
+	// makes no call fail. As a far limit, a call ends after ten times as long by the clock. That includes
+	// the time to answer questions, but not the time in which the call waits for a worker.
 	Timeout time.Duration
 	// Budget is how long all calls together may run that fail. 0 is ten times Timeout. When it is
 	// used up, no call begins any more.
@@ -91,16 +94,16 @@ func positive[N int | int64 | time.Duration](value, instead N) N {
 
 // command returns the path and the arguments of a worker.
 func (o Options) command() ([]string, error) {
-	memory := strconv.FormatInt(o.Memory, 10)
+	limits := []string{strconv.FormatInt(int64(o.Timeout), 10), strconv.FormatInt(o.Memory, 10)}
 	if len(o.Command) > 0 {
-		return append(slices.Clip(o.Command), memory), nil
+		return slices.Concat(o.Command, limits), nil
 	}
 	path, err := executable()
 	if err != nil {
 		return nil, &StartError{Command: os.Args[0], Err: err}
 	}
 
-	return []string{path, Argument, memory}, nil
+	return append([]string{path, Argument}, limits...), nil
 }
 
 // executable returns the path of the running program. On Linux it returns a path that stays valid
