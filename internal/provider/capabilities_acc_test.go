@@ -181,8 +181,8 @@ func TestAccCapabilities(t *testing.T) {
 	configure("1", off)
 	plan := unwrapped(w.run(t, "plan"))
 	for _, want := range []string{
-		"objects are known only after the apply", "a/able: its templates ask for " + s.namespace + ".example.com/v1/Widget, which the cluster does not serve yet",
-		"objects = (known after apply)", "So objects is unknown as a whole", `"b" = "1/1 deployment, 2/2 objects"`,
+		"objects are known only after the apply", "a/able: its templates ask whether the cluster serves " + s.namespace + ".example.com/v1/Widget",
+		`"a/able" = (known after apply)`, `"b" = "1/1 deployment, 2/2 objects"`,
 	} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the first plan does not say %q:\n%s", want, plan)

@@ -58,7 +58,7 @@ func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Messa
 	})
 	consequence := "The hashes of these objects are unknown until then."
 	if showsNone {
-		consequence = "The plan of a new target is made again before the apply, and clusters can serve more API versions by then. " +
+		consequence = "The plan of a new target is made again before the apply, and these clusters can be read by then. " +
 			"So objects is unknown as a whole. To know it now, set kube_version and api_versions of these clusters in the provider."
 	}
 	return warning("Target "+name+": objects are known only after the apply",
