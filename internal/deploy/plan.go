@@ -104,6 +104,8 @@ type Plan struct {
 
 	// UnknownFields are fields of objects that API servers do not know, with the deployments.
 	UnknownFields map[string][]Key
+	// UncheckedSchemas are references of schemas to other documents, with the deployments.
+	UncheckedSchemas map[string][]Key
 
 	waits bool
 	// kinds are those of the objects of deployments to be written.
@@ -120,7 +122,7 @@ func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts F
 			change = Compare(desired, prior, facts.Relabel)
 		}
 	}
-	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait, desired: desired, kinds: map[Key][]wantedKind{}, UnknownFields: map[string][]Key{}}
+	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait, desired: desired, kinds: map[Key][]wantedKind{}, UnknownFields: map[string][]Key{}, UncheckedSchemas: map[string][]Key{}}
 	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
 	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
 	if len(plan.Write) > 0 && facts.Start != nil {

@@ -42,6 +42,10 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 			text := diff.PrintableLine(field.String())
 			p.UnknownFields[text] = append(p.UnknownFields[text], key)
 		}
+		for _, reference := range rendering.UncheckedSchemas {
+			text := diff.PrintableLine(reference)
+			p.UncheckedSchemas[text] = append(p.UncheckedSchemas[text], key)
+		}
 		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key) || facts.mayTakeOver(d), same)
 		objects := p.objectsOf(d, rendering, facts)
 		if objects != nil {

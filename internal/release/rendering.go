@@ -41,6 +41,9 @@ type Rendering struct {
 	HiddenTexts []string
 	// UnknownFields are fields of objects that API servers do not know.
 	UnknownFields []UnknownField
+	// UncheckedSchemas are the parts of schemas of the chart that are in other documents, which nothing
+	// reads. The values are checked against the rest.
+	UncheckedSchemas []string
 	// CRDs are hashes of the files below crds/. A manifest does not contain their objects.
 	CRDs []string
 }

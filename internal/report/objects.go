@@ -144,24 +144,38 @@ func clustersNotCompared(causes *status.Grouped) []string {
 	return []string{"Not compared " + strings.Join(parts, "; ") + "."}
 }
 
-// maxFieldLines is the maximum number of fields in the message of UnknownFields.
-const maxFieldLines = 20
+// maxNamed is the maximum number of lines in the messages of UnknownFields and UncheckedSchemas.
+const maxNamed = 20
 
 // UnknownFields reports fields that API servers do not know, with their deployments.
 func UnknownFields(name string, fields map[string][]deploy.Key) []Message {
 	if len(fields) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		lines = append(lines, field+" ("+deploy.ListOf(fields[field])+")")
-	}
-	if more := len(lines) - maxFieldLines; more > 0 {
-		lines = append(lines[:maxFieldLines], fmt.Sprintf("and %d more", more))
-	}
 	return warning("Target "+name+": objects have unknown fields",
-		"The types of Kubernetes that this provider knows lack these fields:\n"+listOf(lines)+
+		"The types of Kubernetes that this provider knows lack these fields:\n"+withDeployments(fields)+
 			"\n\nAn API server ignores such a field, unless it is newer than these types. Correct the names of the fields.")
+}
+
+// UncheckedSchemas reports schemas that refer to other documents, with the deployments.
+func UncheckedSchemas(name string, references map[string][]deploy.Key) []Message {
+	if len(references) == 0 {
+		return nil
+	}
+	return warning("Target "+name+": values are checked against a part of the schema only",
+		"A schema of a chart can refer to other documents. The provider reads no such document, and checks the values against the rest of the schema:\n"+withDeployments(references))
+}
+
+// withDeployments lists texts with their deployments.
+func withDeployments(of map[string][]deploy.Key) string {
+	var lines []string
+	for _, text := range slices.Sorted(maps.Keys(of)) {
+		lines = append(lines, text+" ("+deploy.ListOf(of[text])+")")
+	}
+	if more := len(lines) - maxNamed; more > 0 {
+		lines = append(lines[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return listOf(lines)
 }
 
 // UnservedKinds reports objects of kinds that clusters do not serve. Kinds that only Kubernetes itself

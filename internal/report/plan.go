@@ -39,6 +39,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 		OverlappingClusters(name, overlapping),
 		SameClusters(name, apart),
 		UnknownFields(name, planned.UnknownFields),
+		UncheckedSchemas(name, planned.UncheckedSchemas),
 		PlanFailures(name, planned.Faults),
 		Unconnected(planned.Unconnected),
 		withNotRendered(PlanFailures(name, planned.Failures), planned.NotRendered),

@@ -342,7 +342,7 @@ func TestMessages(t *testing.T) {
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: objects are known only after the apply",
 				Detail: "The objects of these charts are known only after apply:\n  - a/web: it asks for a.example.com/v1\n\n" +
-					"The plan of a new target is made again before the apply, and clusters can serve more API versions by then. So objects is unknown as a whole. " +
+					"The plan of a new target is made again before the apply, and these clusters can be read by then. So objects is unknown as a whole. " +
 					"To know it now, set kube_version and api_versions of these clusters in the provider. The digest decides what is deployed, so nothing changes unless the bundle changes.",
 			}},
 		},

@@ -73,6 +73,13 @@ func (r *Renderer) planFor(d target.Deployment, differences *analysis) (release.
 		Documents: documents,
 		CRDs:      render.CRDHashes(first.chart),
 	}
+	if !d.HelmOptions().SkipSchemaValidation {
+		whole, _, err := r.load(d)
+		if err != nil {
+			return release.Rendering{}, err
+		}
+		rendering.UncheckedSchemas = removeOutside(whole)
+	}
 	found := differences.knowledge(first)
 	if rendering.UnknownFields, err = checkTypes(d, first, found); err != nil {
 		return release.Rendering{}, err

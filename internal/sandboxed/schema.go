@@ -1,6 +1,7 @@
 package sandboxed
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,45 +10,36 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// OutsideReferenceError reports that the schema of a chart refers to a document outside of the
-// schema. Helm would read the file, or connect to the host.
-type OutsideReferenceError struct {
-	// Chart is the name of the chart, and Reference is the reference in its schema.
-	Chart, Reference string
-}
-
-func (e *OutsideReferenceError) Error() string {
-	return fmt.Sprintf("values.schema.json of chart %s refers to %q, which is not part of the schema; copy it into the schema, or set helm.skipSchemaValidation", e.Chart, e.Reference)
-}
-
-// checkSchemas returns an error if the schema of a chart or a subchart refers to a document outside
-// of the schema.
-func checkSchemas(c *chart.Chart) error {
-	if err := checkSchema(c); err != nil {
-		return err
-	}
+// removeOutside removes the references to other documents from the schemas of a chart and its subcharts.
+// Helm would read the file, or connect to the host. It returns what it has removed, each once.
+func removeOutside(c *chart.Chart) []string {
+	removed := removeFrom(c)
 	for _, child := range c.Dependencies() {
-		if err := checkSchemas(child); err != nil {
-			return err
-		}
+		removed = append(removed, removeOutside(child)...)
 	}
-	return nil
+	slices.Sort(removed)
+	return slices.Compact(removed)
 }
 
-func checkSchema(c *chart.Chart) error {
+func removeFrom(c *chart.Chart) []string {
 	var schema any
-	if json.Unmarshal(c.Schema, &schema) != nil { // Helm reports what is wrong with the schema.
-		schema = nil
+	reader := json.NewDecoder(bytes.NewReader(c.Schema))
+	reader.UseNumber() // They are written again as they are.
+	if reader.Decode(&schema) != nil {
+		return nil // Helm reports what is wrong with the schema.
 	}
-	var found references
-	found.read(schema)
-	for _, to := range found.to {
-		document, _, _ := strings.Cut(to, "#")
-		if document != "" && !isMetaschema(document) && !slices.Contains(found.ids, document) {
-			return &OutsideReferenceError{Chart: c.Name(), Reference: to}
-		}
+	found := references{chart: c.Name()}
+	found.readIDs(schema)
+	found.remove(schema)
+	if len(found.removed) == 0 {
+		return nil
 	}
-	return nil
+	without, err := json.Marshal(schema)
+	if err != nil {
+		return nil
+	}
+	c.Schema = without
+	return found.removed
 }
 
 // isMetaschema reports whether the library includes a document. It includes those of JSON Schema
@@ -67,36 +59,58 @@ func isNewestDraft(schema string) bool {
 	return false
 }
 
-// references are the names of the parts of a schema, and the names that the parts refer to.
-type references struct{ ids, to []string }
+// references are the names of the parts of a schema, and what was removed from the schema.
+type references struct {
+	chart   string
+	ids     []string
+	removed []string
+}
 
-func (r *references) read(schema any) {
+func (r *references) readIDs(schema any) {
 	switch schema := schema.(type) {
 	case map[string]any:
 		for key, value := range schema {
-			r.note(key, value)
-			r.read(value)
+			if id, ok := value.(string); ok && (key == "$id" || key == "id") {
+				r.ids = append(r.ids, strings.TrimSuffix(id, "#"))
+			}
+			r.readIDs(value)
 		}
 	case []any:
 		for _, item := range schema {
-			r.read(item)
+			r.readIDs(item)
 		}
 	}
 }
 
-func (r *references) note(key string, value any) {
-	text, ok := value.(string)
-	if !ok {
-		return
-	}
-	switch key {
-	case "$id", "id":
-		r.ids = append(r.ids, strings.TrimSuffix(text, "#"))
-	case "$ref", "$dynamicRef", "$recursiveRef":
-		r.to = append(r.to, text)
-	case "$schema":
-		if !isNewestDraft(text) {
-			r.to = append(r.to, text)
+// remove removes the references to other documents. What stands beside a reference still counts.
+func (r *references) remove(schema any) {
+	switch schema := schema.(type) {
+	case map[string]any:
+		for key, value := range schema {
+			if to, ok := value.(string); ok && r.isOutside(key, to) {
+				delete(schema, key)
+				r.removed = append(r.removed, fmt.Sprintf("values.schema.json of chart %s refers to %s", r.chart, to))
+				continue
+			}
+			r.remove(value)
+		}
+	case []any:
+		for _, item := range schema {
+			r.remove(item)
 		}
 	}
+}
+
+func (r *references) isOutside(key, to string) bool {
+	switch key {
+	case "$ref", "$dynamicRef", "$recursiveRef":
+	case "$schema":
+		if isNewestDraft(to) {
+			return false
+		}
+	default:
+		return false
+	}
+	document, _, _ := strings.Cut(to, "#")
+	return document != "" && !isMetaschema(document) && !slices.Contains(r.ids, document)
 }

@@ -119,9 +119,7 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 		Name: d.Release, Namespace: d.Namespace, Revision: p.Revision, IsInstall: !p.Upgrade, IsUpgrade: p.Upgrade,
 	}
 	if !d.HelmOptions().SkipSchemaValidation {
-		if err := checkSchemas(loaded); err != nil {
-			return nil, &render.SchemaError{Bundle: d.Bundle.Name, Err: err}
-		}
+		removeOutside(loaded)
 	}
 	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.Capabilities, d.HelmOptions().SkipSchemaValidation)
 	if err != nil {

@@ -42,7 +42,7 @@ type Private struct {
 	Inventory *Inventory `json:"inventory,omitempty"`
 	// Orphans are releases of the target that its state does not have, for example after an apply
 	// that was killed. A refresh finds them. Only a plan can decide which of them are wanted.
-	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
+	Orphans []deploy.Orphan `json:"orphans,omitempty"`
 	// Unpredicted are the digests of deployments of which an apply rendered other objects than its plan
 	// showed.
 	Unpredicted map[string]string `json:"unpredicted,omitempty"`
