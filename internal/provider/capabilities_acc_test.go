@@ -181,8 +181,8 @@ func TestAccCapabilities(t *testing.T) {
 	configure("1", off)
 	plan := unwrapped(w.run(t, "plan"))
 	for _, want := range []string{
-		"objects are known only after the apply", "a/able: its templates ask whether the cluster serves " + s.namespace + ".example.com/v1/Widget",
-		`"a/able" = (known after apply)`, `"b" = "1/1 deployment, 2/2 objects"`,
+		"objects are known only after the apply", "a/able, b/able: its templates ask whether the cluster serves " + s.namespace + ".example.com/v1/Widget",
+		`"a/able" = (known after apply)`, `"b/able" = (known after apply)`,
 	} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the first plan does not say %q:\n%s", want, plan)
@@ -364,7 +364,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 				target(waits, "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
 			t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
 			plan := unwrapped(w.run(t, "plan"))
-			if want := "which the cluster does not serve yet, and bundle crds, which it depends on, can change the capabilities of the cluster"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
+			if want := "example.com/v1/Widget, and bundle crds, which it depends on, can change the capabilities of the cluster"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
 				t.Errorf("the plan does not say %q:\n%s", want, plan)
 			}
 			w.apply(t)

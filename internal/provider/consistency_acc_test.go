@@ -26,7 +26,7 @@ import (
 // the reason of each. A plan shows the objects of all other charts.
 func irreproducible() []string {
 	return []string{
-		"api-versions", "genca", "keys-unsorted", "lookup", "now", "password-hash",
+		"api-versions", "genca", "keys-unsorted", "live-replicas", "lookup", "now", "password-hash", "password-or-failure",
 		"random", "random-unless-given", "release-facts", "too-new", "tpl-now", "uuid",
 	}
 }

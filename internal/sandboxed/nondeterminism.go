@@ -23,11 +23,10 @@ func isNonDeterministic(function string) bool {
 	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) || isLaborious(function) || strings.HasPrefix(function, "rand")
 }
 
-// isLaborious reports whether a function makes a key or a hash that takes long. The result of
-// derivePassword is always the same, but no plan waits for it.
+// isLaborious reports whether a function makes a key or a hash that takes long.
 func isLaborious(function string) bool {
 	switch function {
-	case "bcrypt", "htpasswd", "derivePassword":
+	case "bcrypt", "htpasswd":
 		return true
 	}
 	return strings.HasPrefix(function, "gen") && len(function) > len("gen")

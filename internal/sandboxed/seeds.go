@@ -131,8 +131,7 @@ func (s *seed) texts() template.FuncMap {
 			}
 			return user + ":" + bcrypt()
 		},
-		"derivePassword": func(uint32, string, string, string, string) string { return s.text(16, letters+digits) }, //nolint:mnd // any length
-		"encryptAES":     func(_, text string) (string, error) { return s.encoded(len(text) + hashed), nil },
+		"encryptAES": func(_, text string) (string, error) { return s.encoded(len(text) + hashed), nil },
 	}
 }
 
