@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	jobOf      = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: IMAGE}]}}}"
+	jobOf      = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'registry.k8s.io/pause:VERSION', args: [-v]}]}}}"
 	serviceOf  = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {SPEC ports: [{port: 80}]}"
-	setOf      = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {serviceName: NAME, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}}"
+	setOf      = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {serviceName: NAME, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: 'registry.k8s.io/pause:3.10'}]}}}"
 	claimOf    = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web}\nspec: {storageClassName: CLASS, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
 	keptMapOf  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, annotations: {helm.sh/resource-policy: keep}}\nimmutable: true\ndata: {a: VALUE}"
-	refusedJob = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec: {template: {spec: {restartPolicy: Always, containers: [{name: a, image: b}]}}}"
+	refusedJob = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec: {template: {spec: {restartPolicy: Always, containers: [{name: a, image: 'registry.k8s.io/pause:3.10', args: [-v]}]}}}"
 )
 
 // replacing is a test of one object whose immutable fields an upgrade changes.
@@ -115,7 +115,7 @@ func TestAccImmutableFields(t *testing.T) {
 		before, after string
 		object, field string
 	}{
-		"job":          {of: resource("batch", "jobs"), before: strings.Replace(jobOf, "IMAGE", "a", 1), after: strings.Replace(jobOf, "IMAGE", "b", 1), object: "Job.batch", field: "spec.template"},
+		"job":          {of: resource("batch", "jobs"), before: strings.Replace(jobOf, "VERSION", "3.9", 1), after: strings.Replace(jobOf, "VERSION", "3.10", 1), object: "Job.batch", field: "spec.template"},
 		"service":      {of: resource("", "services"), before: strings.Replace(serviceOf, "SPEC", "", 1), after: strings.Replace(serviceOf, "SPEC", "clusterIP: None,", 1), object: "Service", field: "spec.clusterIP"},
 		"stateful set": {of: resource("apps", "statefulsets"), before: strings.Replace(setOf, "NAME", "a", 1), after: strings.Replace(setOf, "NAME", "b", 1), object: "StatefulSet.apps", field: "spec.serviceName"},
 	}
@@ -165,7 +165,7 @@ func TestAccImmutableFields(t *testing.T) {
 func TestAccForceKeepsObjects(t *testing.T) {
 	t.Parallel()
 	claims, maps, jobs := resource("", "persistentvolumeclaims"), resource("", "configmaps"), resource("batch", "jobs")
-	job := strings.Replace(jobOf, "IMAGE", "b", 1)
+	job := strings.Replace(jobOf, "VERSION", "3.10", 1)
 	tests := map[string]struct {
 		of            schema.GroupVersionResource
 		before, after string
@@ -175,10 +175,10 @@ func TestAccForceKeepsObjects(t *testing.T) {
 	}{
 		"claim":                 {of: claims, before: strings.Replace(claimOf, "CLASS", "a", 1), after: strings.Replace(claimOf, "CLASS", "b", 1), want: "spec.storageClassName"},
 		"kept by an annotation": {of: maps, before: strings.Replace(keptMapOf, "VALUE", "a", 1), after: strings.Replace(keptMapOf, "VALUE", "b", 1), want: "its annotation helm.sh/resource-policy keeps it"},
-		"of another release":    {of: jobs, before: strings.Replace(jobOf, "IMAGE", "a", 1), after: job, owner: `"other"`, want: "/other"},
-		"of no release":         {of: jobs, before: strings.Replace(jobOf, "IMAGE", "a", 1), after: job, owner: "null", want: "it belongs to no release"},
-		"refused creation":      {of: jobs, before: strings.Replace(jobOf, "IMAGE", "a", 1), after: refusedJob, want: "before it is deleted"},
-		"outside":               {of: jobs, before: strings.Replace(jobOf, "IMAGE", "a", 1), after: job, restricted: "elsewhere", want: "outside namespace elsewhere"},
+		"of another release":    {of: jobs, before: strings.Replace(jobOf, "VERSION", "3.9", 1), after: job, owner: `"other"`, want: "/other"},
+		"of no release":         {of: jobs, before: strings.Replace(jobOf, "VERSION", "3.9", 1), after: job, owner: "null", want: "it belongs to no release"},
+		"refused creation":      {of: jobs, before: strings.Replace(jobOf, "VERSION", "3.9", 1), after: refusedJob, want: "before it is deleted"},
+		"outside":               {of: jobs, before: strings.Replace(jobOf, "VERSION", "3.9", 1), after: job, restricted: "elsewhere", want: "outside namespace elsewhere"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -56,12 +56,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// read reads an object. Its name is that of the row.
+// read reads an object. Its name is that of the row. Its images are on the nodes that run pods: a kubelet
+// pulls missing ones one after another, and a pod that waits for its pull ends after it.
 func read(t *testing.T, row, text string) map[string]any {
 	t.Helper()
 	name := "immutable-" + strings.NewReplacer(" ", "-", ",", "").Replace(row)
+	values := strings.NewReplacer("NAME", name, "IMAGE", "'registry.k8s.io/pause:3.9'", "OTHER", "'registry.k8s.io/pause:3.10'")
 	var content map[string]any
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "NAME", name)), &content); err != nil {
+	if err := yaml.Unmarshal([]byte(values.Replace(text)), &content); err != nil {
 		t.Fatal(err)
 	}
 	return content

@@ -14,11 +14,12 @@ type row struct {
 
 const (
 	job     = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: NAME}\n"
-	pod     = "{restartPolicy: Never, containers: [{name: a, image: a}]}"
+	pod     = "{restartPolicy: Never, containers: [{name: a, image: IMAGE}]}"
 	labels  = "metadata: {labels: {app: NAME}}"
 	service = "apiVersion: v1\nkind: Service\nmetadata: {name: NAME}\n"
+	// The claims of a StatefulSet would stay, so it has no pods.
 	set     = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: NAME}\n"
-	pods    = "selector: {matchLabels: {app: NAME}}, template: {" + labels + ", spec: {containers: [{name: a, image: a}]}}"
+	pods    = "replicas: 0, selector: {matchLabels: {app: NAME}}, template: {" + labels + ", spec: {containers: [{name: a, image: IMAGE}]}}"
 	claim   = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: NAME}\n"
 	volume  = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: NAME}\n"
 	config  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n"
@@ -33,7 +34,7 @@ const (
 // rows returns the changes that are known, and changes beside them that Kubernetes allows.
 func rows() map[string]row {
 	workload := func(kind, selector string) string {
-		return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: NAME}\nspec: {selector: {matchLabels: {" + selector + "}}, template: {metadata: {labels: {app: NAME, tier: a}}, spec: {containers: [{name: a, image: a}]}}}"
+		return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: NAME}\nspec: {selector: {matchLabels: {" + selector + "}}, template: {metadata: {labels: {app: NAME, tier: a}}, spec: {containers: [{name: a, image: IMAGE}]}}}"
 	}
 	template := func(spec string) string { return job + "spec: {template: {spec: " + spec + "}}" }
 	suspended := func(spec string) string { return job + "spec: {suspend: true, template: {spec: " + spec + "}}" }
@@ -57,22 +58,22 @@ func rows() map[string]row {
 			"spec: {group: example.com, scope: " + scope + ", names: {kind: Immutable, plural: immutables}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}"
 	}
 	return map[string]row{
-		"job image":            {before: template(pod), after: template("{restartPolicy: Never, containers: [{name: a, image: b}]}"), fields: []string{"spec.template"}},
+		"job image":            {before: template(pod), after: template("{restartPolicy: Never, containers: [{name: a, image: OTHER}]}"), fields: []string{"spec.template"}},
 		"job labels":           {before: template(pod), after: job + "spec: {template: {metadata: {labels: {a: b}}, spec: " + pod + "}}", fields: []string{"spec.template"}},
-		"job env removed":      {before: template("{restartPolicy: Never, containers: [{name: a, image: a, env: [{name: A, value: a}]}]}"), after: template(pod), fields: []string{"spec.template"}},
-		"job env order":        {before: template("{restartPolicy: Never, containers: [{name: a, image: a, env: [{name: A, value: a}, {name: B, value: b}]}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: a, env: [{name: B, value: b}, {name: A, value: a}]}]}"), fields: []string{"spec.template"}},
-		"job args":             {before: template("{restartPolicy: Never, containers: [{name: a, image: a, args: [a, b]}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: a, args: [a]}]}"), fields: []string{"spec.template"}},
-		"job requests added":   {before: template(pod), after: template("{restartPolicy: Never, containers: [{name: a, image: a, resources: {requests: {cpu: 1}}}]}"), fields: []string{"spec.template"}},
-		"job requests removed": {before: template("{restartPolicy: Never, containers: [{name: a, image: a, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: a, resources: {limits: {cpu: 1}}}]}"), fields: []string{"spec.template"}},
+		"job env removed":      {before: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, env: [{name: A, value: a}]}]}"), after: template(pod), fields: []string{"spec.template"}},
+		"job env order":        {before: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, env: [{name: A, value: a}, {name: B, value: b}]}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, env: [{name: B, value: b}, {name: A, value: a}]}]}"), fields: []string{"spec.template"}},
+		"job args":             {before: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, args: [a, b]}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, args: [a]}]}"), fields: []string{"spec.template"}},
+		"job requests added":   {before: template(pod), after: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, resources: {requests: {cpu: 1}}}]}"), fields: []string{"spec.template"}},
+		"job requests removed": {before: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 1}}}]}"), fields: []string{"spec.template"}},
 		"job defaults": {before: template(pod), after: template("{restartPolicy: Never, dnsPolicy: ClusterFirst, terminationGracePeriodSeconds: 30, schedulerName: default-scheduler, hostNetwork: false, " +
-			"containers: [{name: a, image: a, imagePullPolicy: Always, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, stdin: false, command: []}]}")},
+			"containers: [{name: a, image: IMAGE, imagePullPolicy: IfNotPresent, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, stdin: false, command: []}]}")},
 		"job defaults removed": {before: template("{restartPolicy: Never, dnsPolicy: ClusterFirst, terminationGracePeriodSeconds: 30, containers: [{name: a, image: a, imagePullPolicy: Always, ports: [{containerPort: 80, protocol: TCP}]}]}"), after: template("{restartPolicy: Never, containers: [{name: a, image: a, ports: [{containerPort: 80}]}]}")},
 		"job quantity": {
-			before: template("{restartPolicy: Never, containers: [{name: a, image: a, resources: {limits: {cpu: 500m, memory: 1Gi}, requests: {cpu: 500m}}}]}"),
-			after:  template("{restartPolicy: Never, containers: [{name: a, image: a, resources: {limits: {cpu: 0.5, memory: 1024Mi}, requests: {cpu: 0.5}}}]}"),
+			before: template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 500m, memory: 1Gi}, requests: {cpu: 500m}}}]}"),
+			after:  template("{restartPolicy: Never, containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 0.5, memory: 1024Mi}, requests: {cpu: 0.5}}}]}"),
 		},
 		"job mode given":             {before: template(pod), after: job + "spec: {completionMode: NonIndexed, completions: 1, template: {spec: " + pod + "}}"},
-		"job unknown field":          {before: template("{restartPolicy: Never, unknown: a, containers: [{name: a, image: a}]}"), after: job + "spec: {parallelism: 2, template: {spec: {restartPolicy: Never, unknown: a, containers: [{name: a, image: a}]}}}"},
+		"job unknown field":          {before: template("{restartPolicy: Never, unknown: a, containers: [{name: a, image: IMAGE}]}"), after: job + "spec: {parallelism: 2, template: {spec: {restartPolicy: Never, unknown: a, containers: [{name: a, image: IMAGE}]}}}"},
 		"job parallelism":            {before: template(pod), after: job + "spec: {parallelism: 2, backoffLimit: 1, template: {spec: " + pod + "}}"},
 		"job completions":            {before: job + "spec: {completions: 2, template: {spec: " + pod + "}}", after: job + "spec: {completions: 3, template: {spec: " + pod + "}}", fields: []string{"spec.completions"}},
 		"job mode":                   {before: indexed("2", "2"), after: job + "spec: {completions: 2, parallelism: 2, completionMode: NonIndexed, template: {spec: " + pod + "}}", fields: []string{"spec.completionMode"}},
@@ -80,8 +81,8 @@ func rows() map[string]row {
 		"job elastic, not in tandem": {before: indexed("2", "2"), after: indexed("3", "2"), fields: []string{"spec.completions"}},
 		"job selector":               {before: template(pod), after: job + "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: " + pod + "}}", fields: []string{"spec.selector", "spec.template"}},
 		"job policies":               {before: indexed("2", "2"), after: job + "spec: {completionMode: Indexed, completions: 2, parallelism: 2, backoffLimitPerIndex: 1, successPolicy: {rules: [{succeededCount: 1}]}, podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [3]}}]}, template: {spec: " + pod + "}}", fields: []string{"spec.backoffLimitPerIndex", "spec.podFailurePolicy", "spec.successPolicy"}},
-		"job suspended, moved":       {before: suspended(pod), after: suspended("{restartPolicy: Never, nodeSelector: {a: b}, tolerations: [{key: a, operator: Exists}], containers: [{name: a, image: a}]}")},
-		"job suspended, image":       {before: suspended(pod), after: suspended("{restartPolicy: Never, containers: [{name: a, image: b}]}"), fields: []string{"spec.template"}},
+		"job suspended, moved":       {before: suspended(pod), after: suspended("{restartPolicy: Never, nodeSelector: {a: b}, tolerations: [{key: a, operator: Exists}], containers: [{name: a, image: IMAGE}]}")},
+		"job suspended, image":       {before: suspended(pod), after: suspended("{restartPolicy: Never, containers: [{name: a, image: OTHER}]}"), fields: []string{"spec.template"}},
 
 		"deployment selector":  {before: workload("Deployment", "app: NAME"), after: workload("Deployment", "app: NAME, tier: a"), fields: []string{"spec.selector"}},
 		"deployment, less":     {before: workload("Deployment", "app: NAME, tier: a"), after: workload("Deployment", "app: NAME"), fields: []string{"spec.selector"}},
@@ -96,13 +97,13 @@ func rows() map[string]row {
 		"set claim class":  {before: claims(oneClaim), after: claims("{metadata: {name: d}, spec: {storageClassName: a, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"), fields: []string{"spec.volumeClaimTemplates"}},
 		"set claims alike": {before: claims(oneClaim), after: claims("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d}, spec: {volumeMode: Filesystem, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1024Mi}}}}")},
 		"set allowed": {before: set + "spec: {serviceName: a, " + pods + "}", after: set + "spec: {serviceName: a, podManagementPolicy: OrderedReady, replicas: 2, minReadySeconds: 1, ordinals: {start: 1}, updateStrategy: {rollingUpdate: {partition: 1}}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}, " +
-			"selector: {matchLabels: {app: NAME}}, template: {" + labels + ", spec: {containers: [{name: a, image: b}]}}}"},
+			"selector: {matchLabels: {app: NAME}}, template: {" + labels + ", spec: {containers: [{name: a, image: OTHER}]}}}"},
 
-		"pod image":    {before: onePod + "spec: " + pod, after: onePod + "spec: {restartPolicy: Never, activeDeadlineSeconds: 100, tolerations: [{key: a, operator: Exists}], containers: [{name: a, image: b}]}"},
-		"pod env":      {before: onePod + "spec: " + pod, after: onePod + "spec: {restartPolicy: Never, containers: [{name: a, image: a, env: [{name: A, value: a}]}]}", fields: []string{"spec.containers"}},
-		"pod node":     {before: onePod + "spec: " + pod, after: onePod + "spec: {nodeSelector: {a: b}, restartPolicy: Never, containers: [{name: a, image: a}]}", fields: []string{"spec.nodeSelector"}},
-		"pod gated":    {before: onePod + "spec: {schedulingGates: [{name: a}], containers: [{name: a, image: a}]}", after: onePod + "spec: {schedulingGates: [{name: a}], nodeSelector: {a: b}, containers: [{name: a, image: a}]}"},
-		"pod requests": {before: onePod + "spec: {containers: [{name: a, image: a, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}]}", after: onePod + "spec: {containers: [{name: a, image: a, resources: {limits: {cpu: 1}}}]}"},
+		"pod image":    {before: onePod + "spec: " + pod, after: onePod + "spec: {restartPolicy: Never, activeDeadlineSeconds: 100, tolerations: [{key: a, operator: Exists}], containers: [{name: a, image: OTHER}]}"},
+		"pod env":      {before: onePod + "spec: " + pod, after: onePod + "spec: {restartPolicy: Never, containers: [{name: a, image: IMAGE, env: [{name: A, value: a}]}]}", fields: []string{"spec.containers"}},
+		"pod node":     {before: onePod + "spec: " + pod, after: onePod + "spec: {nodeSelector: {a: b}, restartPolicy: Never, containers: [{name: a, image: IMAGE}]}", fields: []string{"spec.nodeSelector"}},
+		"pod gated":    {before: onePod + "spec: {schedulingGates: [{name: a}], containers: [{name: a, image: IMAGE}]}", after: onePod + "spec: {schedulingGates: [{name: a}], nodeSelector: {a: b}, containers: [{name: a, image: IMAGE}]}"},
+		"pod requests": {before: onePod + "spec: {containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}]}", after: onePod + "spec: {containers: [{name: a, image: IMAGE, resources: {limits: {cpu: 1}}}]}"},
 		"pod label":    {before: onePod + "spec: " + pod, after: "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME, labels: {a: b}}\nspec: " + pod},
 
 		"service headless":    {before: service + "spec: {ports: [{port: 80}]}", after: service + "spec: {clusterIP: None, ports: [{port: 80}]}", fields: []string{"spec.clusterIP"}},
