@@ -59,6 +59,10 @@ EOF
   {"type": "ptp", "mtu": 1500, "ipMasq": false, "ipam": {"type": "host-local", "dataDir": "/run/cni-ipam", "ranges": [[{"subnet": "10.244.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 EOF
+  # No registry can be reached. Without an address that refuses, a missing image fails after 50 seconds,
+  # and other pods and the end of its own pod wait for it.
+  mkdir -p "$root/etc/containerd/certs.d/_default"
+  echo 'server = "http://127.0.0.1:1"' >"$root/etc/containerd/certs.d/_default/hosts.toml"
   cat >"$root/kind/manifests/default-storage.yaml" <<'EOF'
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
