@@ -102,6 +102,9 @@ go run ./internal/testenv/cmd/testenv images --dir "$work/images" >"$work/images
 fetch_base
 # There is no network in the namespaces: what is built there comes from the module cache.
 go tool -modfile=internal/tools/go.mod kind version >"$work/kind.log"
+go list -deps -test ./... >"$work/modules.log"
+go list -C internal/testenv/helm -deps helm.sh/helm/v3/cmd/helm >"$work/helm.log"
+go run ./internal/testenv/cmd/testenv cli >"$work/cli.log"
 make_groups
 
 export GROUPS_OF_ENGINE="${groups[*]}" TOOLS=$tools WORK=$work PACKAGES_OF_ENGINE=$packages VERSION=$version
