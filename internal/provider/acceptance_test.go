@@ -397,6 +397,15 @@ func (s *fixture) workload(name string) string {
 		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, readinessProbe: {exec: {command: [/pause, -v]}}}]}\n")
 }
 
+// podsFit is a deployment_timeout in which the pods of a workload become ready, and which a test can wait
+// for. On existing clusters containers have to start.
+func (s *fixture) podsFit() string {
+	if s.env.External() {
+		return "deployment_timeout = \"30s\""
+	}
+	return "deployment_timeout = \"3s\""
+}
+
 func (s *fixture) bundleOf(name, manifest string) string {
 	return fmt.Sprintf("resource \"fleet_bundle\" %q {\n  name = %q\n  default_namespace = %q\n  files = { \"m.yaml\" = <<-Y\n%s    Y\n  }\n}\n",
 		name, name, s.namespace, indent(manifest))

@@ -73,7 +73,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			// On cluster c the release is installed, and its deployment is never ready.
 			s.forbidPods(t, 2)
-			options := lifecycle + "\ndeployment_timeout = \"3s\""
+			options := lifecycle + "\n" + s.podsFit()
 			w.configure(t, s.provider("", on, on, on), s.workload("one"), target(options, "fleet_bundle.one.bundles"))
 			w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "c/one", "not ready: Deployment "+s.namespace+"/one")
 			want := map[string]string{"a/one": "Ready", "b/one": "Ready", "c/one": "ErrApplied"}

@@ -259,7 +259,7 @@ func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	env := testenv.Shared(t)
 	s, elsewhere, w := newFixture(t, env), newFixture(t, env), newWorkspace(t)
 	elsewhere.forbidPods(t, 0)
-	of := target("deployment_timeout = \"3s\"", "fleet_bundle.one.bundles")
+	of := target(s.podsFit(), "fleet_bundle.one.bundles")
 	w.configure(t, s.provider("", on), s.workload("one"), of)
 	w.apply(t)
 	before, objects := s.releases(t, 0), s.uids(t)

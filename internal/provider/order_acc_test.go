@@ -138,7 +138,7 @@ func TestAccDependencyFails(t *testing.T) {
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	s.forbidPods(t, 1)
 	w.configure(t, s.provider("", on, on), s.workload("base"), with(s.bundle("top", "x"), "depends_on_bundles = [{ name = \"base\" }]"), s.bundle("free", "x"),
-		target("deployment_timeout = \"3s\"", "fleet_bundle.base.bundles", "fleet_bundle.top.bundles", "fleet_bundle.free.bundles"))
+		target(s.podsFit(), "fleet_bundle.base.bundles", "fleet_bundle.top.bundles", "fleet_bundle.free.bundles"))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "held: b/top", "it depends on bundle base, which is ErrApplied")
 	want := map[string]string{"a/base": "Ready", "a/top": "Ready", "a/free": "Ready", "b/base": "ErrApplied", "b/free": "Ready"}
 	if diff := cmp.Diff(want, w.states(t)); diff != "" {
