@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // For many kinds, the response to a write shows that the object is ready. No request is sent then.
@@ -47,18 +49,12 @@ func TestAccResponsesToWritesAreUsed(t *testing.T) {
 			if err := client.WaitReady(soon(t, long), infos, withJobs); err != nil {
 				t.Fatal(err)
 			}
-			want := 0
-			for _, number := range test.want {
-				want += number
-			}
 			eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
 			got := verbs(proxy.Recorded())
-			for verb, number := range test.want {
-				if got[verb] != number {
-					t.Errorf("%d requests to %s, want %d: %v", got[verb], verb, number, proxy.Recorded())
-				}
+			if got["watch"] > 0 && testenv.Shared(t).External() {
+				delete(got, "get") // The ticks of a wait in which containers start.
 			}
-			if len(proxy.Recorded()) != want {
+			if !maps.Equal(got, test.want) {
 				t.Errorf("asked for %v, want %v", proxy.Recorded(), test.want)
 			}
 		})
