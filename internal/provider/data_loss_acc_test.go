@@ -67,6 +67,9 @@ func TestAccWipeOut(t *testing.T) {
 			t.Parallel()
 			o := newFaultSuite(t, 3)
 			o.timeout = "5s"
+			if o.env0().External() {
+				o.timeout = "30s" // Containers have to start.
+			}
 			o.deploy(t, "first")
 			o.apply(t)
 			for _, n := range []int{listed, writing} {
