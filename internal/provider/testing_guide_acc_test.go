@@ -22,6 +22,7 @@ func TestAccTestingGuide(t *testing.T) {
 	for _, file := range files {
 		w.write(t, file[1], file[2])
 	}
+	env.RemoveAfter(t, "guide-testing")
 	// It installs the module of the first file. The provider is in no registry, which does not
 	// matter.
 	if output, err := w.try(t, "init", "-input=false"); err != nil && !strings.Contains(output, "- test.") {
