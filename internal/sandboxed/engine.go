@@ -19,7 +19,7 @@ type lookupFunc func(apiVersion, kind, namespace, name string) (map[string]any, 
 func (l lookupFunc) asHelm(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	client := lookupClient{lookup: l, apiVersion: apiVersion, kind: kind, namespace: namespace}
 	if name == "" {
-		list, err := client.List(context.Background(), metav1.ListOptions{})
+		list, err := client.list()
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +85,10 @@ func (c lookupClient) Get(_ context.Context, name string, _ metav1.GetOptions, _
 
 // List reads all objects of the kind.
 func (c lookupClient) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return c.list()
+}
+
+func (c lookupClient) list() (*unstructured.UnstructuredList, error) {
 	content, err := c.lookup(c.apiVersion, c.kind, c.namespace, "")
 	if err != nil {
 		return nil, err
