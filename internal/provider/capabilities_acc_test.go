@@ -262,8 +262,9 @@ func TestAccCapabilities(t *testing.T) {
 	}
 }
 
-// The first plan of a target reads the capabilities of its clusters, so it shows the objects of a
-// chart that uses them. A saved plan whose cluster serves something else at the apply is stopped.
+// The first plan of a target reads the capabilities of its clusters. It leaves a deployment open if the
+// names of its objects depend on an API version that can be added or removed before the apply. So its
+// apply is not stopped.
 func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -272,17 +273,18 @@ func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 		w.configure(t, s.provider("", on), s.able(value), target("", "fleet_bundle.able.bundles"))
 	}
 	configure("1")
-	planned, unknown := w.plannedObjects(t)
-	if len(unknown) > 0 || len(planned["a/able"]) != 2 {
-		t.Fatalf("the first plan knows %v and not the objects of %q", planned, unknown)
+	if _, unknown := w.plannedObjects(t); !slices.Equal(unknown, []string{"a/able"}) {
+		t.Fatalf("the first plan leaves %q open", unknown)
 	}
 	s.undefineWidget(t, 0)
-	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "Provider produced inconsistent final plan")
-	s.expectNothing(t, 0)
+	w.run(t, "apply", "-input=false", "tfplan")
+	if got := len(w.objects(t)["a/able"]); got != 1 {
+		t.Errorf("%d objects were deployed", got)
+	}
 
 	s.defineWidget(t, 0)
-	configure("2") // The bundle was created.
-	planned, unknown = w.plannedObjects(t)
+	configure("2")
+	planned, unknown := w.plannedObjects(t)
 	if len(unknown) > 0 {
 		t.Fatalf("the plan does not know the objects of %q", unknown)
 	}
