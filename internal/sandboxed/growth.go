@@ -77,7 +77,8 @@ func (r *Renderer) knownInAll(d target.Deployment, now, least, most growthPlan, 
 	case now.err != nil && least.err != nil && most.err != nil:
 		return now.Rendering, now.err
 	case now.err != nil || least.err != nil || most.err != nil:
-		return r.described(d, reason{cause: cause, dependsOnCluster: true})
+		unknown, err := r.described(d, reason{cause: cause})
+		return withOpenNames(unknown, cause), err
 	case now.NamesVary && least.NamesVary && most.NamesVary:
 		return now.Rendering, nil
 	case !now.hasNamesOf(least), !now.hasNamesOf(most):

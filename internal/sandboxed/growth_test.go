@@ -38,6 +38,7 @@ func TestRenderForClusterThatMayGrow(t *testing.T) {
 		"another object":         {template: `a`, after: fmt.Sprintf(has, "monitoring.coreos.com/v1", monitor), want: "", cause: "serves monitoring.coreos.com/v1"},
 		"one leads to another":   {template: fmt.Sprintf(has, "a.example.com/v1", fmt.Sprintf(has, "b.example.com/v1", "x")), want: "open", cause: "serves a.example.com/v1, b.example.com/v1"},
 		"fails without":          {template: `{{ if not (.Capabilities.APIVersions.Has "x.example.com/v1") }}{{ fail "x is missing" }}{{ end }}`, want: "", cause: "serves x.example.com/v1"},
+		"mistaken with":          {template: `a`, after: fmt.Sprintf(has, "x.example.com/v1", "\n---\n"+configMap("a", "x")), want: "", cause: "serves x.example.com/v1"},
 		"fails with and without": {template: `{{ if not (.Capabilities.APIVersions.Has "x.example.com/v1") }}{{ fail "x is missing" }}{{ else }}{{ fail "x is there" }}{{ end }}`, want: "", cause: "x is missing"},
 		"prints all":             {template: `{{ .Capabilities.APIVersions | join " " | sha256sum }}`, want: "", cause: "read which API versions the cluster serves"},
 		"walks through all":      {template: `{{ range .Capabilities.APIVersions }}{{ . }} {{ end }}`, want: "", cause: "read which API versions the cluster serves"},

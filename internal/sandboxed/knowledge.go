@@ -99,8 +99,7 @@ func (a *analysis) objectsOf(t *traced) (rendered, error) {
 	return applied(a.d, made)
 }
 
-// knowledge finds out how another rendering of a deployment can differ from the first one, which
-// Helm's engine has made.
+// knowledge finds out how another rendering of a deployment can differ from the result of first.
 func (a *analysis) knowledge(first rendered) knowledge {
 	// While both charts are in memory, their values have different addresses. So a template that
 	// prints an address has different results.
