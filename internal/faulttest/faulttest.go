@@ -4,6 +4,7 @@
 package faulttest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -137,6 +138,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	p.mu.Unlock()
 	w, done := p.recorded(w, request)
 	defer done()
+	if err := readBody(request); err != nil {
+		breakOff(request)
+	}
 	fault := p.fault(request)
 	if fault.Before != nil {
 		fault.Before(request)
@@ -169,6 +173,21 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(held.Code)
 	// A closed connection of the client is no error of the proxy.
 	_, _ = held.Body.WriteTo(w)
+}
+
+// readBody reads the body of a request before it is forwarded. An API server denies a request without
+// reading its body. With a body that is still arriving, the forwarded response then sometimes does not
+// end.
+func readBody(request *http.Request) error {
+	content, err := io.ReadAll(request.Body)
+	if err != nil {
+		return fmt.Errorf("reading the body of a request: %w", err)
+	}
+	request.Body = http.NoBody
+	if len(content) > 0 {
+		request.Body = io.NopCloser(bytes.NewReader(content))
+	}
+	return nil
 }
 
 func (p *Proxy) fault(request *http.Request) Fault {

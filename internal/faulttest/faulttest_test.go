@@ -288,3 +288,30 @@ func TestRecord(t *testing.T) {
 		t.Errorf("kept of an earlier recording: %v", left)
 	}
 }
+
+// A response to a request whose body is still arriving may not end, so a body is forwarded as a whole.
+func TestBodyIsForwardedAsAWhole(t *testing.T) {
+	t.Parallel()
+	proxy, server, client := start(t)
+	body, sent := io.Pipe()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.Host()+"/api/v1/secrets", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = io.WriteString(sent, "half")
+		for end := time.Now().Add(time.Second / 4); server.asked.Load() == 0 && time.Now().Before(end); {
+			runtime.Gosched()
+		}
+		_ = sent.CloseWithError(io.ErrUnexpectedEOF)
+	}()
+	response, err := client.Do(request)
+	if err == nil {
+		_ = response.Body.Close()
+		t.Error("the request was answered")
+	}
+	server.Close()
+	if got := server.asked.Load(); got != 0 {
+		t.Errorf("the server got %d requests, want none", got)
+	}
+}
