@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -17,9 +16,7 @@ import (
 type fleetClient struct{ client dynamic.Interface }
 
 func newFleetClient(fleet *testenv.Fleet) (fleetClient, error) {
-	config := rest.CopyConfig(fleet.Management().RESTConfig())
-	config.QPS = -1
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
 	if err != nil {
 		return fleetClient{}, fmt.Errorf("making a client of the management cluster: %w", err)
 	}

@@ -45,8 +45,8 @@ type consistencyNamespace struct {
 
 func newConsistencyNamespace(t *testing.T, s *fixture, rows []*consistencyRow) *consistencyNamespace {
 	t.Helper()
-	config := rest.CopyConfig(s.env.Cluster(0).RESTConfig())
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	config := s.env.Cluster(0).RESTConfig()
+	config.WarningHandler = rest.NoWarnings{}
 	g := &consistencyNamespace{namespace: s.namespace, defines: map[string]bool{}}
 	var err error
 	if g.typed, err = kubernetes.NewForConfig(config); err != nil {

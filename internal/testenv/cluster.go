@@ -43,11 +43,14 @@ func (c *Cluster) CACertificate() []byte { return c.RESTConfig().CAData }
 // kubeconfig authenticates in another way.
 func (c *Cluster) Token() string { return c.RESTConfig().BearerToken }
 
-// RESTConfig returns a copy of the settings to reach the cluster with all rights.
+// RESTConfig returns a copy of the settings to reach the cluster with all rights. Clients made from it
+// send requests as fast as they can. By default client-go allows five a second.
 func (c *Cluster) RESTConfig() *rest.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return rest.CopyConfig(c.config)
+	config := rest.CopyConfig(c.config)
+	config.QPS = -1
+	return config
 }
 
 // Stop makes the cluster unreachable: connections are refused. It keeps its data and its address.

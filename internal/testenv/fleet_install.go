@@ -41,7 +41,6 @@ type fleetClient struct {
 func (f *Fleet) newFleetClient(name string) (fleetClient, error) {
 	cluster := f.clusters[name]
 	config := cluster.RESTConfig()
-	config.QPS = -1
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fleetClient{}, fmt.Errorf("making a client: %w", err)

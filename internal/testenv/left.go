@@ -179,7 +179,6 @@ func (o *Objects) find(ctx context.Context) ([]string, error) {
 
 func (c *Cluster) objects(ctx context.Context, namespaces bool) ([]string, error) {
 	config := c.RESTConfig()
-	config.QPS = -1 // One list for each kind.
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)

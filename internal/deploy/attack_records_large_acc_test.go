@@ -1,3 +1,5 @@
+//go:build !race
+
 package deploy_test
 
 import (
@@ -10,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -28,9 +29,7 @@ func TestAccAttackLargeRecords(t *testing.T) {
 	cluster := env.Contexts()[0]
 	env.RemoveAfter(t, "another")
 	env.RemoveAfter(t, "attacked")
-	config := rest.CopyConfig(env.Cluster(0).RESTConfig())
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
