@@ -514,3 +514,10 @@ func eventually(t *testing.T, what string, condition func(context.Context) (bool
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
+
+func decode(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}

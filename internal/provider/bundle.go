@@ -208,8 +208,6 @@ func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 	m.Contents = contentsOf(m.Bundles)
 }
 
-func (m *bundleModel) storedContents() (contents, bundles types.Map) { return m.Contents, m.Bundles }
-
 func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp {
 	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
 		return lookedUp{}

@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -45,8 +44,6 @@ type modelWriter interface {
 
 // bundlesRequest are the methods that differ between the models.
 type bundlesRequest[M any] interface {
-	// storedContents returns the attributes contents and bundles of a state.
-	storedContents() (contents, bundles types.Map)
 	// follows returns what a refresh looks up for the resource.
 	follows(ctx context.Context, diags *diag.Diagnostics) followed
 	// request converts from values of Terraform. prior is the model of the state, the zero value
@@ -111,17 +108,12 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 }
 
 // Read looks up the commit of a followed branch and the newest image tags and chart versions. Each
-// plan makes everything else. A state of an earlier version gets its contents here, so that the
-// plan after an upgrade changes nothing.
+// plan makes everything else.
 func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
 	P(&state).read(ctx, req.State, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
-	}
-	stored, bundles := P(&state).storedContents()
-	if contents := contentsOf(bundles); !contents.Equal(stored) {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("contents"), contents)...)
 	}
 	if r.providerData == nil {
 		return

@@ -1,10 +1,8 @@
 package provider_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -142,102 +140,4 @@ resource "fleet_cluster_target" "each" {
 	w.expectEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
-}
-
-// A state of an earlier version has no contents, and only the descriptors of bundles are
-// sensitive there. A refresh adds contents; without one, a plan adds them and nothing else. Either
-// way Terraform updates the target once, to store that all of its bundles are sensitive.
-func TestAccStateWithoutContents(t *testing.T) {
-	t.Parallel()
-	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	repo := appsRepository{server: gittest.New(t, gittest.Options{}), site: s}
-	repo.push(t, "first")
-	w.configure(t, s.provider("", on), repo.block("resource"), s.bundle("banner", "x"), target("", "fleet_gitrepo.apps.bundles", "fleet_bundle.banner.bundles"))
-	w.apply(t)
-	releases := s.releases(t, 0)
-	earlier := withoutContents(t, w.storedState(t))
-	const updated = `~ resource "fleet_cluster_target" "all" {`
-	tests := map[string][]string{
-		"-refresh=true": {updated},
-		"-refresh=false": {
-			`~ resource "fleet_bundle" "banner" {`, "+ contents = {", `+ "banner" = "banner-`, updated,
-			`~ resource "fleet_gitrepo" "apps" {`, "+ contents = {", `+ "db" = "db-`, `+ "web" = "web-`,
-		},
-	}
-	for refresh, want := range tests {
-		w.write(t, "terraform.tfstate", earlier)
-		plan := w.run(t, "plan", "-input=false", refresh)
-		_, actions, _ := strings.Cut(plan, "will perform the following actions")
-		var changes []string
-		for _, line := range linesWith(actions, "") {
-			if sign, _, _ := strings.Cut(line, " "); sign == "+" || sign == "~" || sign == "-" {
-				changes = append(changes, line)
-			}
-		}
-		if !slices.EqualFunc(want, changes, func(want, line string) bool { return strings.HasPrefix(line, want) }) {
-			t.Errorf("%s: the plan changes %q, want %q:\n%s", refresh, changes, want, plan)
-		}
-		w.run(t, "apply", "-auto-approve", "-input=false", refresh)
-		if !strings.Contains(string(w.storedState(t)), "apps/my%20web") {
-			t.Errorf("%s: the state has no contents:\n%s", refresh, w.storedState(t))
-		}
-		w.expectEmptyPlan(t)
-		if diff := cmp.Diff(releases, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
-			t.Errorf("%s: releases (-before +after):\n%s", refresh, diff)
-		}
-	}
-	w.run(t, "destroy", "-auto-approve")
-}
-
-// withoutContents changes a state to what an earlier version of the provider stored.
-func withoutContents(t *testing.T, state []byte) string {
-	t.Helper()
-	var document map[string]any
-	decode(t, state, &document)
-	removed := 0
-	for _, resource := range document["resources"].([]any) { //nolint:forcetypeassert // a panic fails the test
-		for _, instance := range resource.(map[string]any)["instances"].([]any) { //nolint:forcetypeassert // the same
-			fields := instance.(map[string]any)                 //nolint:forcetypeassert // the same
-			attributes := fields["attributes"].(map[string]any) //nolint:forcetypeassert // the same
-			if _, has := attributes["contents"]; has {
-				removed++
-			}
-			delete(attributes, "contents")
-			fields["sensitive_attributes"] = descriptorPaths(attributes["bundles"])
-		}
-	}
-	if removed != 2 {
-		t.Fatalf("%d resources have contents, want 2:\n%s", removed, state)
-	}
-	document["serial"] = document["serial"].(float64) + 1 //nolint:forcetypeassert // a panic fails the test
-	out, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
-// descriptorPaths are the paths of the descriptors, which earlier versions stored as the only
-// sensitive parts of bundles.
-func descriptorPaths(bundles any) []any {
-	attribute := func(name string) map[string]any { return map[string]any{"type": "get_attr", "value": name} }
-	index := func(kind string, value any) map[string]any {
-		return map[string]any{"type": "index", "value": map[string]any{"type": kind, "value": value}}
-	}
-	paths := []any{}
-	of := func(elements map[string]any, at ...any) {
-		for name := range elements {
-			path := append([]any{attribute("bundles")}, at...)
-			paths = append(paths, append(path, index("string", name), attribute("descriptor")))
-		}
-	}
-	switch bundles := bundles.(type) {
-	case map[string]any:
-		of(bundles)
-	case []any:
-		for i, elements := range bundles {
-			of(elements.(map[string]any), index("number", i)) //nolint:forcetypeassert // a panic fails the test
-		}
-	}
-	return paths
 }

@@ -110,10 +110,6 @@ func (m *gitRepoResourceModel) setPlanned(planned *source.Planned, prior *gitRep
 	}
 }
 
-func (m *gitRepoResourceModel) storedContents() (contents, bundles types.Map) {
-	return m.Contents, m.Bundles
-}
-
 // gitRepoAttributes are the attributes of both the resource and the data source.
 func gitRepoAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{

@@ -29,24 +29,22 @@ type privateStore interface {
 
 // loadPrivate reads the private state of a target.
 func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostics) state.Private {
-	private, err := state.Load(func(key string) []byte {
-		raw, found := from.GetKey(ctx, key)
-		diags.Append(found...)
-		return raw
-	})
+	entry, found := from.GetKey(ctx, state.Key)
+	diags.Append(found...)
+	private, err := state.Load(entry)
 	diagnostics.Add(diags, report.UnreadablePrivateState(err))
 	return private
 }
 
 // storePrivate stores the private state of a target if it changed.
 func storePrivate(ctx context.Context, to privateWriter, before, after state.Private, diags *diag.Diagnostics) {
-	changes, err := before.Changes(after)
+	entry, err := before.Changed(after)
 	if err != nil {
 		diagnostics.Add(diags, report.Failed("Cannot store the private state of the target", err))
 		return
 	}
-	for key, raw := range changes {
-		diags.Append(to.SetKey(ctx, key, raw)...)
+	if entry != nil {
+		diags.Append(to.SetKey(ctx, state.Key, entry)...)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // The changes that a cluster made to objects are in records, where the delete of a tainted target
-// finds them. A state of an earlier version has them in private state.
+// finds them.
 func TestStoredDifferencesAreKept(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c", Bundle: "web"}
@@ -25,17 +25,5 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	}
 	if diff := cmp.Diff(stored, stateOf(deploy.Predecessor{Records: model.records()}).records()[key].Stored); diff != "" {
 		t.Errorf("records of a replacement (-want +got):\n%s", diff)
-	}
-
-	earlier := deploy.Record{Release: "web", Namespace: "ns", Known: record.Known}
-	model = targetModel{driftState: state.DriftState{Deployments: map[string]state.DeploymentDrift{key.String(): {Stored: stored}}}}
-	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: earlier}}.Shown())
-	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || !model.driftState.HasStored() {
-		t.Errorf("of a state of an earlier version (-want +got):\n%s", diff)
-	}
-	model.setShown(state.Contents{Records: model.records()}.Shown())
-	model.driftState = state.DriftStateOf(model.records(), true)
-	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || model.driftState.HasStored() {
-		t.Errorf("after a refresh (-want +got):\n%s", diff)
 	}
 }

@@ -19,10 +19,9 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure    = (*targetResource)(nil)
-	_ resource.ResourceWithModifyPlan   = (*targetResource)(nil)
-	_ resource.ResourceWithImportState  = (*targetResource)(nil)
-	_ resource.ResourceWithUpgradeState = (*targetResource)(nil)
+	_ resource.ResourceWithConfigure   = (*targetResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*targetResource)(nil)
+	_ resource.ResourceWithImportState = (*targetResource)(nil)
 )
 
 // targetResource owns the Helm releases of some bundles on some clusters.
@@ -127,7 +126,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	lost.KeepUnreachable(observation)
 	diagnostics.Add(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
-	if model.driftState.HasStored() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		model.setShown(model.contents(observation.Records, observation.Lost, model.shown().Held()).Shown())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 const (
@@ -51,7 +50,6 @@ func onErrorAttribute(description string) schema.StringAttribute {
 
 func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Version: state.Version,
 		MarkdownDescription: "Owns the Helm releases of some bundles on some clusters: one release per bundle and cluster. " +
 			"The plan shows each deployment and each object that is added, changed or removed. The apply does exactly that, including the removals.",
 		Attributes: map[string]schema.Attribute{

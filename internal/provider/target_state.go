@@ -1,45 +1,12 @@
 package provider
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
-
-// UpgradeState reads states of earlier versions of the provider.
-func (r *targetResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return map[int64]resource.StateUpgrader{0: {StateUpgrader: r.upgrade0}}
-}
-
-func (r *targetResource) upgrade0(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
-	value, err := func() (*tfprotov6.DynamicValue, error) {
-		attributes, err := state.Upgrade0(req.RawState.JSON)
-		if err != nil {
-			return nil, err
-		}
-		stored := resp.State.Schema.Type().TerraformType(ctx)
-		upgraded, err := (&tfprotov6.RawState{JSON: attributes}).Unmarshal(stored)
-		if err != nil {
-			return nil, fmt.Errorf("reading the upgraded state: %w", err)
-		}
-		value, err := tfprotov6.NewDynamicValue(stored, upgraded)
-		return &value, err
-	}()
-	if err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.Failed("Cannot upgrade the state of the target", err))
-		return
-	}
-	resp.DynamicValue = value
-}
 
 // shown converts from values of Terraform: the part of a plan or a state that shows deployments.
 func (m *targetModel) shown() state.Shown {

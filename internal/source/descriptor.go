@@ -36,8 +36,7 @@ type Spec struct {
 	// all, without credentials of git.
 	Sources []string `json:"sources,omitzero"`
 
-	// HelmIgnore is true if the .helmignore of a chart is applied. Descriptors of earlier releases
-	// of the provider do not have it, so that they make the same bundles as then.
+	// HelmIgnore is true if the .helmignore of a chart is applied.
 	HelmIgnore bool `json:"helmIgnore,omitempty"`
 
 	// Exactly one of Read and Definition is set. Read makes all bundles that the files define,
@@ -87,7 +86,7 @@ const (
 	version = 1
 	// compressed is the prefix of a descriptor that is base64 of gzip of JSON. Terraform no longer
 	// marks a value as sensitive where it replaces a resource, so a reader must not be able to read
-	// values in the descriptor directly. The first releases wrote small descriptors as JSON.
+	// values in the descriptor directly.
 	compressed = "gz:"
 	// maxDescriptor is the limit in bytes for an unpacked descriptor.
 	maxDescriptor = 64 << 20
@@ -121,12 +120,13 @@ func (d Descriptor) Encode() (string, error) {
 // Decode reads the result of Encode. The errors do not show the content of the descriptor, which
 // can include values.
 func Decode(text string) (Descriptor, error) {
-	content := []byte(text)
-	if packed, ok := strings.CutPrefix(text, compressed); ok {
-		var err error
-		if content, err = decompress(packed); err != nil {
-			return Descriptor{}, fmt.Errorf("unpacking the descriptor of a bundle: %w", err)
-		}
+	packed, ok := strings.CutPrefix(text, compressed)
+	if !ok {
+		return Descriptor{}, errNoDescriptor
+	}
+	content, err := decompress(packed)
+	if err != nil {
+		return Descriptor{}, fmt.Errorf("unpacking the descriptor of a bundle: %w", err)
 	}
 	var e struct {
 		Version int `json:"v"`

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -82,30 +81,4 @@ func MergeConnections(known map[string]kube.Stored, records map[deploy.Key]deplo
 		}
 	}
 	return merged
-}
-
-// decodeEarlierConnections reads the connections of an earlier version, which stored all fields. A
-// connection that needs more than may be stored is dropped.
-func (p *Private) decodeEarlierConnections(raw []byte) error {
-	p.Connections = nil
-	var stored map[string]kube.Stored
-	if err := json.Unmarshal(raw, &stored); err != nil {
-		return err
-	}
-	var whole map[string]kube.Connection
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return err
-	}
-	for cluster, connection := range whole {
-		allowed, ok := connection.Stored()
-		if !ok {
-			delete(stored, cluster)
-			continue
-		}
-		if stored[cluster].ExecCommand == "" { // Else it is a kube.Stored already, which has the name of the command as a field.
-			stored[cluster] = allowed
-		}
-	}
-	p.Connections = stored
-	return nil
 }

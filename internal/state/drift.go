@@ -30,18 +30,6 @@ type DeploymentDrift struct {
 	// Counts are set unless the deployment has the usual number of objects and all of them are
 	// ready.
 	Counts *status.Counts `json:"counts,omitempty"`
-	// Stored is what an earlier version kept here. It is in Record now.
-	Stored map[string]string `json:"stored,omitempty"`
-}
-
-// HasStored reports whether an earlier version of the provider wrote Stored of a deployment.
-func (s DriftState) HasStored() bool {
-	for _, kept := range s.Deployments {
-		if len(kept.Stored) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // DriftStateOf returns the drift state of records. shown is true if the state shows their objects.
@@ -110,9 +98,6 @@ func (s DriftState) On(key string, record deploy.Record) deploy.Record {
 	kept := s.Deployments[key]
 	_, bundle, _ := strings.Cut(key, "/")
 	record.Counts = s.ordinary(bundle, record)
-	if record.Stored == nil {
-		record.Stored = kept.Stored
-	}
 	if kept.Counts != nil {
 		record.Counts = *kept.Counts
 	}

@@ -31,9 +31,9 @@ func TestDriftStateIsKept(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
-	changes, err := private.Changes(state.Private{DriftState: state.DriftStateOf(records, true)})
-	if err != nil || len(changes) > 0 {
-		t.Errorf("changes of %d keys, want none of what is stored already: %v", len(changes), err)
+	entry, err := private.Changed(state.Private{DriftState: state.DriftStateOf(records, true)})
+	if err != nil || entry != nil {
+		t.Errorf("stored %s, want nothing of what is stored already: %v", entry, err)
 	}
 }
 

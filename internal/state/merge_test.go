@@ -40,8 +40,8 @@ func TestMergeNeeds(t *testing.T) {
 			before := reloaded(t, state.Private{Needs: test.before})
 			after := before
 			after.Needs = state.MergeNeeds(before.Needs, test.wanted, there)
-			changes, err := before.Changes(after)
-			if stored := len(changes) > 0; err != nil || stored != test.stored {
+			entry, err := before.Changed(after)
+			if stored := entry != nil; err != nil || stored != test.stored {
 				t.Fatalf("stored: %t, want %t: %v", stored, test.stored, err)
 			}
 			if diff := cmp.Diff(test.want, reloaded(t, after).Needs, cmpopts.EquateEmpty()); diff != "" {

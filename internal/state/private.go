@@ -1,6 +1,5 @@
 // Package state defines what a target stores in Terraform's state and private state, as plain
-// values. It encodes them, reads what earlier versions of the provider stored, and decides what is
-// kept after a refresh or an apply.
+// values. It encodes and reads them, and decides what is kept after a refresh or an apply.
 package state
 
 import (
@@ -49,10 +48,6 @@ type Private struct {
 	Replacement ReplacementMarker `json:"replacement,omitzero"`
 	// Decided is the time that change windows are evaluated for, zero without windows.
 	Decided time.Time `json:"decided,omitzero"`
-
-	// Earlier is true if an earlier version of the provider stored some of this. The current
-	// version stores it again even if nothing changed, to drop what is not kept any more.
-	Earlier bool `json:"-"`
 }
 
 // DamagedError reports private state that cannot be read. It contains nothing of the content, which
@@ -78,90 +73,69 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("a newer version of the provider wrote the private state: it has version %d of the format, and this provider reads up to %d", e.Version, currentVersion)
 }
 
-// Load reads private state. get returns the entry under a key, nil if there is none. The error is a
-// DamagedError or a NewerError.
-//
-// Entries under the keys of earlier versions win over the same part of the current entry. Changes
-// removes these keys, so an earlier version wrote them later: the provider was downgraded and
-// upgraded again.
+// Load reads the entry of private state, which is empty if there is none. The error is a DamagedError or
+// a NewerError.
 //
 // A newer version of the format is an error, as Terraform itself rejects a newer schema of a
 // resource. Without the content, the provider would lose the order of removals and the identities
 // of clusters. It would also overwrite what the newer provider still needs.
-func Load(get func(key string) []byte) (Private, error) {
-	var private Private
-	if raw := get(Key); len(raw) > 0 {
-		var parts map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &parts); err != nil {
-			return Private{}, &DamagedError{}
-		}
-		if err := json.Unmarshal(parts["version"], &private.Version); err != nil || private.Version < 1 {
-			return Private{}, &DamagedError{Part: "version"}
-		}
-		if private.Version > currentVersion {
-			return Private{}, &NewerError{Version: private.Version}
-		}
-		for _, part := range private.parts() {
-			raw, has := parts[part.name]
-			if !has {
-				continue
-			}
+func Load(entry []byte) (Private, error) {
+	private := Private{Version: currentVersion}
+	if len(entry) == 0 {
+		return private, nil
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(entry, &parts); err != nil {
+		return Private{}, &DamagedError{}
+	}
+	var version int
+	if err := json.Unmarshal(parts["version"], &version); err != nil || version < 1 {
+		return Private{}, &DamagedError{Part: "version"}
+	}
+	if version > currentVersion {
+		return Private{}, &NewerError{Version: version}
+	}
+	for _, part := range private.parts() {
+		if raw, has := parts[part.name]; has {
 			if err := part.decode(raw); err != nil {
 				return Private{}, &DamagedError{Part: part.name}
 			}
 		}
 	}
-	for _, part := range private.parts() {
-		raw := get(part.earlierKey)
-		if len(raw) == 0 {
-			continue
-		}
-		private.Earlier = true
-		if err := part.decodeEarlier(raw); err != nil {
-			return Private{}, &DamagedError{Part: part.name}
-		}
-	}
-	private.Version = currentVersion
 	return private, nil
 }
 
 // part is a part of Private.
 type part struct {
-	name string
-	// earlierKey is the key under which earlier versions of the provider stored this part alone.
-	earlierKey string
-	// decode replaces the part, and decodeEarlier replaces it by what an earlier version stored.
-	decode, decodeEarlier func(raw []byte) error
+	name   string
+	decode func(raw []byte) error
 }
 
 func (p *Private) parts() []part {
-	connections := partOf("connections", "connections", &p.Connections)
-	connections.decodeEarlier = p.decodeEarlierConnections
 	return []part{
-		partOf("objects", "versions", &p.ObjectVersions),
-		partOf("uids", "clusters", &p.ClusterUIDs),
-		connections,
-		partOf("capabilities", "capabilities", &p.Capabilities),
-		partOf("needs", "needs", &p.Needs),
-		partOf("drift", "looks", &p.DriftState),
-		partOf("orphans", "orphans", &p.Orphans),
-		partOf("unpredicted", "unpredicted", &p.Unpredicted),
-		partOf("inventory", "inventory", &p.Inventory),
-		partOf("replacement", "create_leg", &p.Replacement),
-		partOf("decided", "decided", &p.Decided),
+		partOf("objects", &p.ObjectVersions),
+		partOf("uids", &p.ClusterUIDs),
+		partOf("connections", &p.Connections),
+		partOf("capabilities", &p.Capabilities),
+		partOf("needs", &p.Needs),
+		partOf("drift", &p.DriftState),
+		partOf("orphans", &p.Orphans),
+		partOf("unpredicted", &p.Unpredicted),
+		partOf("inventory", &p.Inventory),
+		partOf("replacement", &p.Replacement),
+		partOf("decided", &p.Decided),
 	}
 }
 
-func partOf[T any](name, earlierKey string, into *T) part {
-	decode := func(raw []byte) error {
+func partOf[T any](name string, into *T) part {
+	return part{name: name, decode: func(raw []byte) error {
 		var decoded T
 		if err := json.Unmarshal(raw, &decoded); err != nil {
 			return err
 		}
 		*into = decoded
 		return nil
-	}
-	return part{name: name, earlierKey: earlierKey, decode: decode, decodeEarlier: decode}
+	}}
 }
 
 // encode returns the entry of the current version.
@@ -174,26 +148,16 @@ func (p Private) encode() ([]byte, error) {
 	return raw, nil
 }
 
-// Changes returns the entries to store, by key, that turn the loaded private state p into after. A
-// nil entry removes its key. There are no changes if nothing changed.
-func (p Private) Changes(after Private) (map[string][]byte, error) {
+// Changed returns the entry to store if the loaded private state p turns into after, nil if nothing
+// changed.
+func (p Private) Changed(after Private) ([]byte, error) {
 	was, err := p.encode()
 	if err != nil {
 		return nil, err
 	}
 	is, err := after.encode()
-	if err != nil {
+	if err != nil || bytes.Equal(was, is) {
 		return nil, err
 	}
-	if bytes.Equal(was, is) && !p.Earlier {
-		return nil, nil
-	}
-	changes := map[string][]byte{Key: is}
-	// The earlier keys are removed: they would double private state, and old connections contain
-	// more than may be stored. An earlier provider then finds nothing and reads it from the
-	// clusters again, as after an import.
-	for _, part := range p.parts() {
-		changes[part.earlierKey] = nil
-	}
-	return changes, nil
+	return is, nil
 }

@@ -1,14 +1,8 @@
 package state_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,42 +18,29 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// entries are the entries of private state by key.
-type entries map[string][]byte
-
-func (e entries) get(key string) []byte { return e[key] }
-
-// store stores changes as Terraform's framework does: nil removes a key.
-func (e entries) store(t *testing.T, before, after state.Private) {
+func load(t *testing.T, entry []byte) state.Private {
 	t.Helper()
-	changes, err := before.Changes(after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, raw := range changes {
-		if raw == nil {
-			delete(e, key)
-			continue
-		}
-		e[key] = raw
-	}
-}
-
-func load(t *testing.T, from entries) state.Private {
-	t.Helper()
-	private, err := state.Load(from.get)
+	private, err := state.Load(entry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return private
 }
 
+// entryOf returns private state as it is stored.
+func entryOf(tb testing.TB, private state.Private) []byte {
+	tb.Helper()
+	entry, err := state.Private{}.Changed(private)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return entry
+}
+
 // reloaded stores private and loads it.
 func reloaded(t *testing.T, private state.Private) state.Private {
 	t.Helper()
-	stored := entries{}
-	stored.store(t, state.Private{}, private)
-	return load(t, stored)
+	return load(t, entryOf(t, private))
 }
 
 func packed(t *testing.T, capabilities state.ClusterCapabilities) state.PackedCapabilities {
@@ -71,8 +52,7 @@ func packed(t *testing.T, capabilities state.ClusterCapabilities) state.PackedCa
 	return made
 }
 
-// whole returns private state with a value in each part. testdata/earlier/all.json was recorded
-// from it.
+// whole returns private state with a value in each part.
 func whole(t *testing.T) state.Private {
 	t.Helper()
 	return state.Private{
@@ -105,28 +85,23 @@ func whole(t *testing.T) state.Private {
 
 func TestPrivateIsStoredAndLoaded(t *testing.T) {
 	t.Parallel()
-	want, stored := whole(t), entries{}
-	stored.store(t, state.Private{}, want)
-	if keys := slices.Collect(maps.Keys(stored)); !slices.Equal(keys, []string{state.Key}) {
-		t.Errorf("stored under %q", keys)
-	}
-	if diff := cmp.Diff(want, load(t, stored)); diff != "" {
+	want := whole(t)
+	if diff := cmp.Diff(want, reloaded(t, want)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestChanges(t *testing.T) {
+func TestChanged(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		before func(*state.Private)
 		after  func(*state.Private)
 		want   bool
 	}{
-		"nothing":                      {},
-		"an identity":                  {after: func(p *state.Private) { p.ClusterUIDs = map[string]string{"a": "other"} }, want: true},
-		"a marker that is cleared":     {after: func(p *state.Private) { p.Replacement = state.ReplacementMarker{} }, want: true},
-		"empty instead of none":        {before: func(p *state.Private) { p.Needs = nil }, after: func(p *state.Private) { p.Needs = map[string][]string{} }},
-		"stored by an earlier version": {before: func(p *state.Private) { p.Earlier = true }, want: true},
+		"nothing":                  {},
+		"an identity":              {after: func(p *state.Private) { p.ClusterUIDs = map[string]string{"a": "other"} }, want: true},
+		"a marker that is cleared": {after: func(p *state.Private) { p.Replacement = state.ReplacementMarker{} }, want: true},
+		"empty instead of none":    {before: func(p *state.Private) { p.Needs = nil }, after: func(p *state.Private) { p.Needs = map[string][]string{} }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,104 +115,12 @@ func TestChanges(t *testing.T) {
 					change.by(change.of)
 				}
 			}
-			changes, err := before.Changes(after)
+			entry, err := before.Changed(after)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(changes) > 0; got != test.want {
+			if got := entry != nil; got != test.want {
 				t.Errorf("changed: %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
-// recorded returns entries as an earlier version stored them, each under its own key.
-func recorded(t *testing.T, name string) entries {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "earlier", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		t.Fatal(err)
-	}
-	found := entries{}
-	for key, part := range parts {
-		found[key] = part
-	}
-	return found
-}
-
-func TestPrivateOfEarlierVersions(t *testing.T) {
-	t.Parallel()
-	plain := map[string]kube.Stored{"plain": {ConfigPaths: []string{"KUBECONFIG"}, ConfigContext: "CONTEXT"}, "command": {Host: "https://c.example.com", ExecVersion: "v1", ExecCommand: "login"}}
-	with := func(change func(*state.Private)) state.Private {
-		private := whole(t)
-		change(&private)
-		return private
-	}
-	tests := map[string]struct {
-		stored entries
-		want   state.Private
-	}{
-		"all":     {stored: recorded(t, "all.json"), want: whole(t)},
-		"nothing": {stored: recorded(t, "nothing.json"), want: state.Private{Version: 1}},
-		"connections with all fields": {
-			stored: recorded(t, "connections.json"), want: state.Private{Version: 1, Connections: plain},
-		},
-		"differences that the cluster made": {
-			stored: entries{"looks": []byte(`{"deployments":{"a/web":{"stored":{"Widget ns/web: spec.pruned":"-"}}}}`)},
-			want: state.Private{Version: 1, DriftState: state.DriftState{Deployments: map[string]state.DeploymentDrift{
-				"a/web": {Stored: map[string]string{"Widget ns/web: spec.pruned": "-"}},
-			}}},
-		},
-		// A provider that was downgraded stored the parts that it had read again.
-		"beside the current entry": {
-			stored: func() entries {
-				stored := entries{}
-				stored.store(t, state.Private{}, whole(t))
-				stored["clusters"], stored["create_leg"], stored["looks"] = []byte(`{"a":"other"}`), []byte(`{"planned":false}`), []byte(`{"usual":{"web":4}}`)
-				return stored
-			}(),
-			want: with(func(p *state.Private) {
-				p.ClusterUIDs, p.Replacement = map[string]string{"a": "other"}, state.ReplacementMarker{}
-				p.DriftState = state.DriftState{Usual: map[string]int{"web": 4}}
-			}),
-		},
-	}
-	// Other versions of the compression give other bytes.
-	unpacked := cmp.Comparer(func(a, b state.PackedCapabilities) bool {
-		left, leftErr := a.Unpack()
-		right, rightErr := b.Unpack()
-		return leftErr == nil && rightErr == nil && maps.EqualFunc(left, right, target.Capabilities.Equal)
-	})
-	empty := cmp.FilterPath(func(path cmp.Path) bool { return path.Last().Type() != reflect.TypeFor[state.PackedCapabilities]() }, cmpopts.EquateEmpty())
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := load(t, test.stored)
-			if !got.Earlier {
-				t.Error("not known as of an earlier version")
-			}
-			if diff := cmp.Diff(test.want, got, empty, cmpopts.IgnoreFields(state.Private{}, "Earlier"), unpacked); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-
-			// It is stored once again although nothing changed, and the earlier keys are removed.
-			test.stored.store(t, got, got)
-			if keys := slices.Collect(maps.Keys(test.stored)); !slices.Equal(keys, []string{state.Key}) {
-				t.Errorf("stored under %q", keys)
-			}
-			if text := string(test.stored[state.Key]); strings.Contains(text, "secret") {
-				t.Errorf("a credential stays: %s", text)
-			}
-			again := load(t, test.stored)
-			if changes, err := again.Changes(again); err != nil || len(changes) > 0 || again.Earlier {
-				t.Errorf("changes again: %v %v", changes, err)
-			}
-			if diff := cmp.Diff(test.want, again, empty, unpacked); diff != "" {
-				t.Errorf("stored anew (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -246,27 +129,22 @@ func TestPrivateOfEarlierVersions(t *testing.T) {
 func TestDamagedPrivate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		stored entries
-		part   string
+		entry, part string
 	}{
-		"no JSON":                    {stored: entries{"state": []byte(`{"version":1,"needs":{"secret`)}},
-		"a list":                     {stored: entries{"state": []byte(`["secret"]`)}},
-		"null":                       {stored: entries{"state": []byte(`null`)}, part: "version"},
-		"no version":                 {stored: entries{"state": []byte(`{"needs":{"secret":["db"]}}`)}, part: "version"},
-		"a version that is none":     {stored: entries{"state": []byte(`{"version":"secret"}`)}, part: "version"},
-		"a part of another kind":     {stored: entries{"state": []byte(`{"version":1,"uids":["secret"]}`)}, part: "uids"},
-		"connections":                {stored: entries{"state": []byte(`{"version":1,"connections":{"a":{"Host":{"secret":1}}}}`)}, part: "connections"},
-		"object versions":            {stored: entries{"state": []byte(`{"version":1,"objects":{"a":"secret"}}`)}, part: "objects"},
-		"packed capabilities":        {stored: entries{"state": []byte(`{"version":1,"capabilities":"secret!"}`)}, part: "capabilities"},
-		"an earlier version's looks": {stored: entries{"looks": []byte(`"secret"`)}, part: "drift"},
-		"an earlier version's connections": {
-			stored: entries{"connections": []byte(`{"a":{"Token":["secret"]}}`)}, part: "connections",
-		},
+		"no JSON":                {entry: `{"version":1,"needs":{"secret`},
+		"a list":                 {entry: `["secret"]`},
+		"null":                   {entry: `null`, part: "version"},
+		"no version":             {entry: `{"needs":{"secret":["db"]}}`, part: "version"},
+		"a version that is none": {entry: `{"version":"secret"}`, part: "version"},
+		"a part of another kind": {entry: `{"version":1,"uids":["secret"]}`, part: "uids"},
+		"connections":            {entry: `{"version":1,"connections":{"a":{"Host":{"secret":1}}}}`, part: "connections"},
+		"object versions":        {entry: `{"version":1,"objects":{"a":"secret"}}`, part: "objects"},
+		"packed capabilities":    {entry: `{"version":1,"capabilities":"secret!"}`, part: "capabilities"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := state.Load(test.stored.get)
+			_, err := state.Load([]byte(test.entry))
 			damaged, ok := errors.AsType[*state.DamagedError](err)
 			if !ok || damaged.Part != test.part {
 				t.Fatalf("got %#v, want that %q is damaged", err, test.part)
@@ -280,7 +158,7 @@ func TestDamagedPrivate(t *testing.T) {
 
 func TestPrivateOfNewerVersion(t *testing.T) {
 	t.Parallel()
-	_, err := state.Load(entries{state.Key: []byte(`{"version":2,"needs":"in another form"}`)}.get)
+	_, err := state.Load([]byte(`{"version":2,"needs":"in another form"}`))
 	newer, ok := errors.AsType[*state.NewerError](err)
 	if !ok || newer.Version != 2 {
 		t.Fatalf("got %#v, want an error that names version 2", err)
@@ -289,15 +167,9 @@ func TestPrivateOfNewerVersion(t *testing.T) {
 
 func TestPrivateTakesLittleRoom(t *testing.T) {
 	t.Parallel()
-	const before = 191_354 // The size of the same content when each part had its own key.
-	stored := entries{}
-	stored.store(t, state.Private{}, large(t))
-	raw, err := json.Marshal(stored) // As Terraform's framework does.
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(raw) > before {
-		t.Errorf("%d bytes, want %d at most", len(raw), before)
+	const limit = 145_000
+	if entry := entryOf(t, large(t)); len(entry) > limit {
+		t.Errorf("%d bytes, want %d at most", len(entry), limit)
 	}
 }
 
@@ -346,22 +218,18 @@ func manyAPIs() target.Capabilities {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	private := large(b)
-	changes, err := state.Private{}.Changes(private)
-	if err != nil {
-		b.Fatal(err)
-	}
+	entry := entryOf(b, large(b))
 	for b.Loop() {
-		if _, err := state.Load(entries(changes).get); err != nil {
+		if _, err := state.Load(entry); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func BenchmarkChanges(b *testing.B) {
+func BenchmarkChanged(b *testing.B) {
 	private := large(b)
 	for b.Loop() {
-		if _, err := private.Changes(private); err != nil {
+		if _, err := private.Changed(private); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -370,19 +238,17 @@ func BenchmarkChanges(b *testing.B) {
 // FuzzPrivate checks that any private state is loaded, or gives an error without its content. What
 // was loaded is the same after it is stored and loaded again.
 func FuzzPrivate(f *testing.F) {
-	f.Add(`{"version":1,"uids":{"a":"b"},"needs":{"a":["b"]},"objects":{"a":[{"kind":"Secret","name":"x"}]}}`, `{"a":{"Host":"https://a","Exec":{"Command":"login"}}}`, `{"rules":[{"ignore":[{}]}],"deployments":{"a/b":{"rules":-1,"counts":{}}}}`, `{"planned":true}`)
-	f.Add(`{"version":1,"capabilities":"H4sIAAAAAAAA/6pWSizOTk1RskpLzClOrQUEAAD//6O8sjoPAAAA","connections":{"a":{"QPS":0.1}},"drift":{"usual":{"a":-1}},"orphans":[{}]}`, ``, ``, ``)
-	f.Add(`null`, `null`, `null`, `null`)
-	f.Fuzz(func(t *testing.T, current, connections, looks, marker string) {
-		stored := entries{state.Key: []byte(current), "connections": []byte(connections), "looks": []byte(looks), "create_leg": []byte(marker)}
-		got, err := state.Load(stored.get)
+	f.Add(`{"version":1,"uids":{"a":"b"},"needs":{"a":["b"]},"objects":{"a":[{"kind":"Secret","name":"x"}]},"replacement":{"planned":true}}`)
+	f.Add(`{"version":1,"capabilities":"H4sIAAAAAAAA/6pWSizOTk1RskpLzClOrQUEAAD//6O8sjoPAAAA","connections":{"a":{"QPS":0.1}},"drift":{"usual":{"a":-1}},"orphans":[{}]}`)
+	f.Add(`{"version":1,"drift":{"rules":[{"ignore":[{}]}],"deployments":{"a/b":{"rules":-1,"counts":{}}}}}`)
+	f.Add(`null`)
+	f.Fuzz(func(t *testing.T, entry string) {
+		got, err := state.Load([]byte(entry))
 		if err != nil {
 			return
 		}
 		_, _ = got.Capabilities.Unpack() // Both results are allowed: it is damaged, or it is not.
-		want := got
-		want.Earlier = false
-		if diff := cmp.Diff(want, reloaded(t, want), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(got, reloaded(t, got), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("stored and loaded (-want +got):\n%s", diff)
 		}
 	})

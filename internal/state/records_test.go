@@ -105,20 +105,6 @@ func TestRecordsAreDecoded(t *testing.T) {
 	}
 }
 
-// What an earlier version stored in the drift state is used unless the record has the same field.
-func TestStoredOfRecords(t *testing.T) {
-	t.Parallel()
-	drift := state.DriftState{Deployments: map[string]state.DeploymentDrift{"a/web": {Stored: map[string]string{"earlier": "-"}}}}
-	read := func(text string) deploy.Record {
-		shown := state.Shown{Deployments: map[string]string{"a/web": "web-1 ns/web -"}, Records: map[string]string{"a/web": text}}
-		return shown.DeployRecords(drift)[key]
-	}
-	without, with := read(`{"release":"web"}`), read(`{"release":"web","stored":{"now":"-"}}`)
-	if diff := cmp.Diff([]map[string]string{{"earlier": "-"}, {"now": "-"}}, []map[string]string{without.Stored, with.Stored}); diff != "" {
-		t.Errorf("stored (-want +got):\n%s", diff)
-	}
-}
-
 func TestLostReleases(t *testing.T) {
 	t.Parallel()
 	records := state.DecodeRecords(map[string]string{"a/web": `{"release":"web","namespace":"ns"}`, "a/db": `{"release":"db","namespace":"ns"}`, "a/db ns/left": `{"release":"left"}`, "b/web": `{"release":"web"}`})
