@@ -37,7 +37,7 @@ func clustersOf(kind string) (clusters, error) {
 	case engineKind:
 		return &engineClusters{}, nil
 	case "clean":
-		return nil, nil //nolint:nilnil // cleaning needs no clusters
+		return nil, nil // cleaning needs no clusters
 	}
 	return nil, fmt.Errorf("unknown clusters %q: local, real, kind, contexts or fleet", kind)
 }

@@ -122,7 +122,7 @@ func (r engineResult) memoryRow() requirementRow {
 func (r engineResult) requestsRow() requirementRow {
 	row := requirementRow{What: "engine: requests of a plan of nothing, without further pages", Limit: "the same for any number of clusters", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	plans := slices.SortedFunc(slices.Values(r.of(nothingPlanned)), func(a, b engineSample) int { return a.Clusters - b.Clusters })
-	if len(plans) < 2 { //nolint:mnd // A single plan has nothing to differ from.
+	if len(plans) < 2 { // A single plan has nothing to differ from.
 		return row
 	}
 	var counts, clusters []string

@@ -79,7 +79,7 @@ func bounded(t *testing.T, megabytes uint64, f func()) {
 	t.Logf("%s, %d MiB allocated in all", taken, allocated)
 }
 
-//nolint:paralleltest // The allocated memory is measured.
+// It is not parallel, because it measures what the process allocates.
 func TestReadLimits(t *testing.T) {
 	const hundred = 100_000_000
 	tests := map[string]struct {
@@ -168,7 +168,7 @@ func isTooLarge(err error) bool {
 
 // Nested bundles have the same files, and share their contents.
 //
-//nolint:paralleltest // The allocated memory is measured.
+// It is not parallel, because it measures what the process allocates.
 func TestReadNested(t *testing.T) {
 	const depth = 100
 	s := newSource(t, "")
@@ -196,7 +196,7 @@ func bomb() string {
 	return text.String()
 }
 
-//nolint:paralleltest // The allocated memory is measured.
+// It is not parallel, because it measures what the process allocates.
 func TestReadBombs(t *testing.T) {
 	const deep = 5000
 	nested := "a: " + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "\n"
@@ -322,7 +322,7 @@ func TestReadIrregular(t *testing.T) {
 
 // Many charts in a fleet.yaml and many files are read within the limits.
 //
-//nolint:paralleltest // The allocated memory is measured.
+// It is not parallel, because it measures what the process allocates.
 func TestReadManyCharts(t *testing.T) {
 	const many = 5_000
 	fsys := fstest.MapFS{"Chart.yaml": {Data: []byte("name: a\n")}}

@@ -241,7 +241,7 @@ func TestFetchAfterAFailure(t *testing.T) {
 		{"layer", fromRegistry, blob},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { //nolint:paralleltest // the faults of one server
+		t.Run(tt.name, func(t *testing.T) { // the faults of one server
 			fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL(""): {PlainHTTP: true}}})
 			server.Break(tt.path, charttest.Truncate)
 			_, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{})

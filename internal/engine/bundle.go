@@ -100,7 +100,7 @@ type mark = release.Mark
 
 // labelsOf returns the labels of a Bundle: the bundle's own labels, and the marks.
 func labelsOf(own map[string]string, m mark, digest string) map[string]string {
-	all := make(map[string]string, len(own)+5) //nolint:mnd // the marks
+	all := make(map[string]string, len(own)+5) // the marks
 	maps.Copy(all, own)
 	maps.Copy(all, map[string]string{
 		labelOwner: m.Owner, labelTarget: m.Target, labelInstance: m.Instance, labelBundle: m.Bundle, labelDigest: digest,

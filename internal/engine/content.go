@@ -39,7 +39,7 @@ const (
 // resourcesOf returns the files of a bundle, and the files of its removal. The files of the removal
 // are in the Bundle from the start: adding them later would change the deployment on all clusters.
 func resourcesOf(b *bundle.Bundle) []resource {
-	resources := make([]resource, 0, len(b.Files)+2) //nolint:mnd // those of the removal
+	resources := make([]resource, 0, len(b.Files)+2) // those of the removal
 	for _, file := range b.Files {
 		resources = append(resources, resourceOf(file))
 	}

@@ -17,7 +17,7 @@ import (
 
 // TestAccOffline stops the agent of c3, and the controller. No other test runs at the same time.
 //
-//nolint:paralleltest // It stops parts of the Fleet that the other tests share.
+// It is not parallel, because it stops parts of the Fleet that the other tests share.
 func TestAccOffline(t *testing.T) {
 	fleet := testenv.SharedFleet(t)
 	const namespace = "offline"

@@ -95,7 +95,7 @@ func valuesData(hidden map[string]map[string]any, factors bool) (map[string][]by
 	if factors && len(clusters) > 1 {
 		root, own = factor(all)
 	}
-	data := make(map[string][]byte, len(clusters)+2) //nolint:mnd // the root and the salt
+	data := make(map[string][]byte, len(clusters)+2) // the root and the salt
 	write := func(key string, values map[string]any) error {
 		text, err := json.Marshal(values)
 		if err != nil {

@@ -151,7 +151,7 @@ type Trust struct {
 // certificates of the machine alone. The error is ErrNoCertificate.
 func (t Trust) roots(more []byte) (*x509.CertPool, error) {
 	if len(t.CABundle) == 0 && len(more) == 0 && !t.WithoutSystemRoots {
-		return nil, nil //nolint:nilnil // as in tls.Config
+		return nil, nil // as in tls.Config
 	}
 	roots := x509.NewCertPool()
 	if !t.WithoutSystemRoots {

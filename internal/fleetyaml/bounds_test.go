@@ -85,7 +85,7 @@ func bounded(t *testing.T, f func()) {
 	}
 }
 
-//nolint:paralleltest // The test measures allocations.
+// It is not parallel, because it measures what the process allocates.
 func TestBombs(t *testing.T) {
 	for name, text := range bombs() {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func isRefused(t *testing.T, err error) {
 	}
 }
 
-//nolint:paralleltest // The test measures allocations.
+// It is not parallel, because it measures what the process allocates.
 func TestManyMistakes(t *testing.T) {
 	for name, text := range manyMistakes() {
 		t.Run(name, func(t *testing.T) {

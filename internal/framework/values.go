@@ -222,7 +222,7 @@ func (c Conversion) Plain(value attr.Value) (any, error) {
 		return c.Unknown, nil
 	}
 	if value.IsNull() {
-		return nil, nil //nolint:nilnil // nil is JSON's null
+		return nil, nil // nil is JSON's null
 	}
 	switch value := value.(type) {
 	case YAMLValue:
@@ -240,7 +240,7 @@ func (c Conversion) Plain(value attr.Value) (any, error) {
 			return c.Unknown, nil
 		}
 		if value.IsUnderlyingValueNull() {
-			return nil, nil //nolint:nilnil // nil is JSON's null
+			return nil, nil // nil is JSON's null
 		}
 		return c.Plain(value.UnderlyingValue())
 	case types.Object:

@@ -188,7 +188,7 @@ func TestTreeBomb(t *testing.T) {
 // Deltas of a few bytes make objects that are thousands of times as large, within what a pack may
 // inflate to. These objects take no memory: they are made on disk, one at a time.
 //
-//nolint:paralleltest // The allocated memory is measured.
+// It is not parallel, because it measures what the process allocates.
 func TestAttackExpandingDeltas(t *testing.T) {
 	const (
 		part  = 4 << 20

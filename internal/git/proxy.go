@@ -67,7 +67,7 @@ func (a access) dialHost(ctx context.Context, server string, trusted bool) (net.
 func sshProxy(server string) (*url.URL, error) {
 	all := cmp.Or(os.Getenv("ALL_PROXY"), os.Getenv("all_proxy"))
 	if all == "" {
-		return nil, nil //nolint:nilnil // as in net/http
+		return nil, nil // as in net/http
 	}
 	if !strings.Contains(all, "://") {
 		all = "http://" + all // As for HTTPS_PROXY.

@@ -23,7 +23,7 @@ func pack(before, text string, count int, after string) []byte {
 }
 
 // Reading a record never takes more memory than the maximum unpacked size requires.
-func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+func TestRecordIsBounded(t *testing.T) { // it counts what the process allocates
 	mebibyte := strings.Repeat("#", 1<<20)
 	tests := map[string]struct {
 		packed             func() []byte

@@ -159,7 +159,7 @@ func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*rel
 	revision, ok := x.seen[release.Key(namespace, name)]
 	x.mu.Unlock()
 	if !ok {
-		return nil, nil //nolint:nilnil // a missing release is a result, not an error
+		return nil, nil // a missing release is a result, not an error
 	}
 	return x.named(ctx, namespace, recordName(name, revision))
 }
@@ -179,7 +179,7 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 	}
 	record, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a missing release is a result, not an error
+		return nil, nil // a missing release is a result, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a release record that existed before: %w", err)

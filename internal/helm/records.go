@@ -253,7 +253,7 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 		}
 	}
 	if d.base.pinned[key] {
-		return nil, nil //nolint:nilnil // Helm prunes the history, and ignores the record.
+		return nil, nil // Helm prunes the history, and ignores the record.
 	}
 	d.history, d.isRead = nil, false
 	_, err := retry.Do(d.ctx, retry.Record().Within(recordTimeout), func() (struct{}, error) {

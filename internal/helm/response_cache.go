@@ -165,14 +165,14 @@ func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 func (l *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
 	if live, isRead := l.read(info); isRead {
 		if live == nil {
-			return nil, nil //nolint:nilnil // a missing object is a result, not an error
+			return nil, nil // a missing object is a result, not an error
 		}
 		return live, nil
 	}
 	// Objects of this kind may not be listed, or were read one by one.
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil // see above
 	}
 	if err != nil {
 		return nil, fmt.Errorf("checking whether %s %s exists: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)

@@ -92,7 +92,7 @@ func (a *authenticator) lastCertificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil {
-		return nil, nil //nolint:nilnil // client-go treats nil as no certificate
+		return nil, nil // client-go treats nil as no certificate
 	}
 	return a.known.certificate, nil
 }

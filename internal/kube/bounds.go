@@ -118,14 +118,14 @@ func (b limitingTransport) limit(request *http.Request, response *http.Response)
 func responseLimit(path string) (what string, limit int64) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
-	case parts[0] == "api" && len(parts) > 2: //nolint:mnd // api, version, resource
+	case parts[0] == "api" && len(parts) > 2: // api, version, resource
 		parts = parts[2:]
-	case parts[0] == "apis" && len(parts) > 3: //nolint:mnd // apis, group, version, resource
+	case parts[0] == "apis" && len(parts) > 3: // apis, group, version, resource
 		parts = parts[3:]
 	default:
 		return "a document", documentLimit
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 { //nolint:mnd // namespaces, name, resource
+	if parts[0] == "namespaces" && len(parts) > 2 { // namespaces, name, resource
 		parts = parts[2:]
 	}
 	if len(parts) == 1 {

@@ -196,7 +196,7 @@ func (r *objectReader) get(ctx context.Context, object *resource.Info, depth dep
 		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a missing object is a result, not an error
+		return nil, nil // a missing object is a result, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", describe(object), err)

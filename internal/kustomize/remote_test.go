@@ -21,7 +21,7 @@ func plugin(field, kind, config string) string {
 
 // A kustomization reaches no server, by whatever field it names one.
 //
-//nolint:paralleltest // each row looks at the connections of all rows
+// Its rows are not parallel, because each looks at the connections of all.
 func TestAttackRemotePlugins(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -48,7 +48,7 @@ func Open(names, owner string) (*Writer, error) {
 		w.files = append(w.files, of)
 	}
 	if len(w.files) == 0 {
-		return nil, nil //nolint:nilnil // A nil Writer is a Writer.
+		return nil, nil // A nil Writer is a Writer.
 	}
 	return w, nil
 }

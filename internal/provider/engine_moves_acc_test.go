@@ -83,7 +83,7 @@ func expectMoves(t *testing.T, fleet *testenv.Fleet) {
 			return keeps
 		})
 	}, "tfplan")
-	s.killApply(t, "the first Bundle to be deleted", func(bundles []unstructured.Unstructured) bool { return len(bundles) < 3 }, "-auto-approve") //nolint:mnd // There are three.
+	s.killApply(t, "the first Bundle to be deleted", func(bundles []unstructured.Unstructured) bool { return len(bundles) < 3 }, "-auto-approve") // There are three.
 	w.apply(t)
 	w.expectEmptyPlan(t)
 	w.configure(t, direct, config)
@@ -155,7 +155,7 @@ func identities(t *testing.T, fleet *testenv.Fleet, namespace string) map[string
 			found[cluster+" Deployment "+of.Name] = string(of.UID) + " " + string(template)
 		}
 	}
-	if len(found) < 15 { //nolint:mnd // four and kube-root-ca.crt on each
+	if len(found) < 15 { // four and kube-root-ca.crt on each
 		t.Errorf("found %v", found)
 	}
 	return found

@@ -76,5 +76,5 @@ func TestWriteOnlyInputIsNotRemembered(t *testing.T) {
 }
 
 func noLookup(context.Context, string, string, string, string) (map[string]any, error) {
-	return nil, nil //nolint:nilnil // there is no cluster
+	return nil, nil // there is no cluster
 }

@@ -122,7 +122,7 @@ func (s *seed) texts() template.FuncMap {
 		"shuffle": func(text string) string { return string(inOrder(s, []rune(text))) },
 		"uuidv4": func() string {
 			const hex = "0123456789abcdef"
-			return s.text(8, hex) + "-" + s.text(4, hex) + "-4" + s.text(3, hex) + "-a" + s.text(3, hex) + "-" + s.text(12, hex) //nolint:mnd // the parts of a UUID
+			return s.text(8, hex) + "-" + s.text(4, hex) + "-4" + s.text(3, hex) + "-a" + s.text(3, hex) + "-" + s.text(12, hex) // the parts of a UUID
 		},
 		"bcrypt": func(string) string { return bcrypt() },
 		"htpasswd": func(user, _ string) string {
@@ -242,8 +242,8 @@ func (s *seed) lookup(apiVersion, kind, namespace, name string) (map[string]any,
 		return random.object(apiVersion, kind, namespace, name), nil
 	}
 	return map[string]any{
-		"apiVersion": apiVersion, "kind": kind + "List", "metadata": map[string]any{"resourceVersion": random.text(6, digits)}, //nolint:mnd // any length
-		"items": []any{random.object(apiVersion, kind, namespace, "found-"+strings.ToLower(random.text(6, letters)))}, //nolint:mnd // any length
+		"apiVersion": apiVersion, "kind": kind + "List", "metadata": map[string]any{"resourceVersion": random.text(6, digits)},
+		"items": []any{random.object(apiVersion, kind, namespace, "found-"+strings.ToLower(random.text(6, letters)))},
 	}, nil
 }
 

@@ -26,7 +26,7 @@ type share struct {
 
 func (s *share) String() string {
 	return fmt.Sprintf("%d of %d deployments known, %d of %d objects known (%d%%), %d more known by name",
-		s.knownDeployments, s.deployments, s.knownObjects, s.objects, 100*s.knownObjects/max(s.objects, 1), s.names) //nolint:mnd // percent
+		s.knownDeployments, s.deployments, s.knownObjects, s.objects, 100*s.knownObjects/max(s.objects, 1), s.names) // percent
 }
 
 // chartFolder is a folder that FLEET_CHARTS names.

@@ -142,7 +142,7 @@ func checkVersions(attribute, versionsAttribute string, entries map[string]any, 
 func readValues(value any) (map[string]any, error) {
 	switch value := value.(type) {
 	case Unknown:
-		return nil, nil //nolint:nilnil // there are none yet
+		return nil, nil // there are none yet
 	case map[string]any:
 		data, err := json.Marshal(value)
 		if err != nil {

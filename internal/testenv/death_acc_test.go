@@ -118,7 +118,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 }
 
 // TestChild is the process that TestDeath ends.
-func TestChild(t *testing.T) { //nolint:paralleltest // It runs alone, in a process of its own.
+func TestChild(t *testing.T) { // It runs alone, in a process of its own.
 	parent := os.Getenv(childVariable)
 	if parent == "" {
 		t.Skip("only a part of TestDeath")

@@ -24,7 +24,7 @@ import (
 
 // TestFleet uses one Fleet as tests of the engine do.
 //
-//nolint:paralleltest // The parts share a Fleet, and some stop parts of it.
+// Its parts are not parallel, because some stop parts of the Fleet that all use.
 func TestFleet(t *testing.T) {
 	Require(t)
 	RequireSoak(t)

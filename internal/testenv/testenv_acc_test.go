@@ -24,7 +24,7 @@ import (
 
 // TestEnvironment uses one environment as tests of the provider do.
 //
-//nolint:paralleltest // The parts share two clusters, and some stop or move one.
+// Its parts are not parallel, because some stop or move a cluster that all use.
 func TestEnvironment(t *testing.T) {
 	env := testenv.New(t, 2)
 	if env.External() {

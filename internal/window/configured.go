@@ -48,7 +48,7 @@ func (c Configured) Clock() time.Time { return c.Now().UTC().Truncate(time.Secon
 // At returns what the windows decide at a time, nil without windows. The error is an *InvalidError.
 func (c Configured) At(now time.Time, clusters []target.Cluster, groups []target.Group) (*Decisions, error) {
 	if len(c.Windows) == 0 {
-		return nil, nil //nolint:nilnil // Without windows nothing is decided.
+		return nil, nil // Without windows nothing is decided.
 	}
 	set, err := NewSet(c.Windows, clusters, groups)
 	if err != nil {
