@@ -103,8 +103,6 @@ func architecture() map[string]rule {
 		// Nothing but tests.
 		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsUse: foreign},
 
-		// A program that measures the built provider from outside.
-		"bench":     {code: testServers, tests: testServers, uses: []string{"Kubernetes"}},
 		"charttest": {tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
 		"faulttest": {tests: realThings, testsUse: foreign},
 		"sopstest":  {pure: true},
@@ -148,7 +146,7 @@ func TestImportDirection(t *testing.T) {
 }
 
 // Foreign templates and patches run in workers. Only package sandboxed can run them, and only main starts it.
-// The templates of bench are its own, and testenv renders a file of Fleet's.
+// testenv renders a file of Fleet's.
 func TestTemplatesRunInWorkers(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +155,7 @@ func TestTemplatesRunInWorkers(t *testing.T) {
 		module + "/internal/kustomize", module + "/internal/sandboxed",
 		"github.com/evanphx/json-patch/v5", "k8s.io/apimachinery/pkg/util/strategicpatch",
 	}
-	allowed := map[string]bool{"main": true, "sandboxed": true, "bench": true, "testenv": true}
+	allowed := map[string]bool{"main": true, "sandboxed": true, "testenv": true}
 	for _, p := range listPackages(t) {
 		name, own := packageOf(p.ImportPath)
 		if !own || allowed[name] {

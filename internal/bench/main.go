@@ -1,10 +1,10 @@
 // Bench measures this provider and other tools at the same work on the same clusters. It also
 // measures how this provider grows with the number of clusters.
 //
-//	go run ./internal/bench contest   # make bench
-//	go run ./internal/bench scale     # make bench-scale
-//	go run ./internal/bench engine    # make bench-scale ENGINE=fleet
-//	go run ./internal/bench report    # write the page again from the last results
+//	benchmark contest   # make bench
+//	benchmark scale     # make bench-scale
+//	benchmark engine    # make bench-scale ENGINE=fleet
+//	benchmark report    # write the page again from the last results
 //
 // It runs from the root of the repository.
 package main
