@@ -133,17 +133,6 @@ func (e *LinkError) Error() string {
 // Unwrap gives the cause.
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// FleetFileError reports a fleet.yaml in the folder of a bundle whose options are given
-// elsewhere.
-type FleetFileError struct {
-	File string
-}
-
-// Error describes what to do.
-func (e *FleetFileError) Error() string {
-	return fmt.Sprintf("the folder contains a %s, which would be ignored; remove it, or read this directory with fleet_gitrepo", e.File)
-}
-
 func inFile(file, message string) string {
 	if file == "" {
 		return message

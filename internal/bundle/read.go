@@ -87,7 +87,7 @@ func (r Reader) reading(fsys fs.FS) *reading {
 // Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about single folders,
 // all of them joined unless Hold is set: *fleetyaml.Error, *ChartError, *LocationError,
 // *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
-// *EncryptedFileError, *EncryptedValueError and the errors of fsys.
+// *EncryptedFileError and the errors of fsys.
 func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {
@@ -206,7 +206,7 @@ func unique(bundles []Bundle) error {
 // the name of the bundle, even if def has another one. The returned problems are warnings, as
 // those of Read.
 //
-// Errors: *FleetFileError, *EmptyError, and those of a folder in Read.
+// Errors: *EmptyError, and those of a folder in Read.
 func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
 	def.Name = name
 	data, err := json.Marshal(def)
@@ -224,7 +224,7 @@ func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, 
 	}
 	for _, file := range fleetFiles() {
 		if _, err := fs.Stat(fsys, file); !errors.Is(err, fs.ErrNotExist) {
-			return Bundle{}, nil, &FleetFileError{File: file}
+			return Bundle{}, nil, fmt.Errorf("the folder contains a %s, which would be ignored; remove it, or read this directory with fleet_gitrepo", file)
 		}
 	}
 	b, err := f.bundle("", ".", name, def)

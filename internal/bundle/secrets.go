@@ -97,18 +97,11 @@ func (e *EncryptedFileError) Error() string {
 // Unwrap gives the cause.
 func (e *EncryptedFileError) Unwrap() error { return e.Err }
 
-// EncryptedValueError reports an encrypted text in values that are not decrypted.
-type EncryptedValueError struct {
-	// File is the file of the values, "" if there is none.
-	File string
-	// Place is the option, such as helm.values.database.password.
-	Place string
-}
-
-// Error names the place.
-func (e *EncryptedValueError) Error() string {
-	return inFile(e.File, fmt.Sprintf("%s contains a value encrypted by sops, and values are not decrypted there; "+
-		"encrypt the whole file with sops, and list it in %s", e.Place, spellingIn(e.File).Name("helm.valuesFiles")))
+// encryptedValue is the error about an encrypted text in values that are not decrypted. file is the file
+// of the values, "" if there is none. place is the option, such as helm.values.database.password.
+func encryptedValue(file, place string) error {
+	return inFileError(file, fmt.Errorf("%s contains a value encrypted by sops, and values are not decrypted there; "+
+		"encrypt the whole file with sops, and list it in %s", place, spellingIn(file).Name("helm.valuesFiles")))
 }
 
 var (
@@ -222,11 +215,11 @@ func checkPlainValues(file string, def fleetyaml.Definition) error {
 			continue
 		}
 		if place := marked(options.Helm.Values, "helm.values", nil); place != "" {
-			return &EncryptedValueError{File: file, Place: place}
+			return encryptedValue(file, place)
 		}
 		for _, key := range slices.Sorted(maps.Keys(options.Helm.TemplateValues)) {
 			if sops.Marked(options.Helm.TemplateValues[key]) {
-				return &EncryptedValueError{File: file, Place: spellingIn(file).Name("helm.templateValues") + "." + key}
+				return encryptedValue(file, spellingIn(file).Name("helm.templateValues")+"."+key)
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (f *folder) readValues(name string) (values, error) {
 			known = f.secrets.Leaves
 		}
 		if place := marked(content, "values", known); place != "" {
-			return values{}, &EncryptedValueError{File: path.Join(f.root, name), Place: place}
+			return values{}, encryptedValue(path.Join(f.root, name), place)
 		}
 		read = values{content, int64(size)}
 		f.values[name] = read

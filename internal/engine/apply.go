@@ -341,7 +341,8 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 			}
 			there = translated
 		default:
-			return content{}, &SharedContentError{Cluster: cluster}
+			return content{}, fmt.Errorf("cluster %s is to keep an earlier version of the bundle, and a Bundle of Fleet has the same files for all clusters; "+
+				"repair its deployment there, or take the cluster out of the target", cluster)
 		}
 		wanted.entries[cluster] = there
 	}
@@ -350,15 +351,6 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 
 // isRemoved reports whether this apply removes a deployment.
 func (r *run) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
-
-// SharedContentError reports a bundle whose files cannot change because one cluster must keep its
-// present files.
-type SharedContentError struct{ Cluster string }
-
-func (e *SharedContentError) Error() string {
-	return fmt.Sprintf("cluster %s is to keep an earlier version of the bundle, and a Bundle of Fleet has the same files for all clusters; "+
-		"repair its deployment there, or take the cluster out of the target", e.Cluster)
-}
 
 func (r *run) markOf(bundle string) mark {
 	return release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")

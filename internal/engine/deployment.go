@@ -68,26 +68,12 @@ func partialDeployment(object json.RawMessage, cause error) (bundleDeployment, e
 	return bundleDeployment{Metadata: of.Metadata, unreadable: diff.WithText(cause, short(cause.Error()))}, err
 }
 
-// UnreadableStatusError reports a BundleDeployment whose status cannot be read.
-type UnreadableStatusError struct {
-	// Namespace and Name are those of the BundleDeployment.
-	Namespace, Name string
-	Err             error
-}
-
-func (e *UnreadableStatusError) Error() string {
-	return fmt.Sprintf("the status of BundleDeployment %s/%s, which the agent of the cluster writes, cannot be read: %v", e.Namespace, e.Name, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *UnreadableStatusError) Unwrap() error { return e.Err }
-
-// checkReadable returns an *UnreadableStatusError if the status cannot be read.
+// checkReadable returns an error if the status cannot be read.
 func (d *bundleDeployment) checkReadable() error {
 	if d == nil || d.unreadable == nil {
 		return nil
 	}
-	return &UnreadableStatusError{Namespace: d.Metadata.Namespace, Name: d.Metadata.Name, Err: d.unreadable}
+	return fmt.Errorf("the status of BundleDeployment %s/%s, which the agent of the cluster writes, cannot be read: %w", d.Metadata.Namespace, d.Metadata.Name, d.unreadable)
 }
 
 // metadata is the part of an object's metadata that is read.

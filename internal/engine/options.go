@@ -18,30 +18,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// UnsupportedError reports an option that Fleet cannot carry out as this provider does.
-type UnsupportedError struct {
-	// Option is the name of the option, such as "helm.crds".
-	Option string
-	Reason string
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s is not supported with an engine: %s", e.Option, strings.TrimSuffix(e.Reason, "."))
-}
-
 // labelReference begins a value that Fleet replaces by a label of the cluster, even if
 // pre-processing is off (Fleet: internal/cmd/controller/target/target.go).
 const labelReference = "global.fleet.clusterLabels."
 
 // Check returns the reasons why a real Fleet cannot carry out a deployment. The errors are
-// *UnsupportedError, joined.
+// joined.
 func Check(d target.Deployment) error {
 	const bundles, targets = "fleet_bundle", "fleet_cluster_target"
 	var errs []error
 	// option is what the user has written, and attribute its row in the table.
 	refuse := func(is bool, option, of, attribute string) {
 		if is {
-			errs = append(errs, &UnsupportedError{Option: option, Reason: Refusal(of, attribute)})
+			errs = append(errs, fmt.Errorf("%s is not supported with an engine: %s", option, strings.TrimSuffix(Refusal(of, attribute), ".")))
 		}
 	}
 	helm := d.HelmOptions()

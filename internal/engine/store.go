@@ -33,14 +33,6 @@ type stored struct {
 // isObserved reports whether Fleet's controller had processed the Bundle when it was read.
 func (s *stored) isObserved() bool { return progressOf(s.raw).isObserved }
 
-// StrippedError reports a management cluster that did not store all of a Bundle.
-type StrippedError struct{ Bundle string }
-
-func (e *StrippedError) Error() string {
-	return fmt.Sprintf("the management cluster did not store the Bundle %s as it was written: its custom resource definitions do not have all fields, "+
-		"or an admission webhook changes Bundles; install Fleet 0.16 or later", e.Bundle)
-}
-
 func (s *store) path(name string) string {
 	return bundlesPath(s.engine.settings.Namespace) + "/" + name
 }
@@ -212,7 +204,8 @@ func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deplo
 		return "", err
 	}
 	if got != digest {
-		return "", &StrippedError{Bundle: e.name}
+		return "", fmt.Errorf("the management cluster did not store the Bundle %s as it was written: its custom resource definitions do not have all fields, "+
+			"or an admission webhook changes Bundles; install Fleet 0.16 or later", e.name)
 	}
 	if of.Metadata.isUnchanged() {
 		return of.Metadata.UID, nil
@@ -306,7 +299,7 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 		return s.engine.failed("reading the Secret "+e.name+" of", err)
 	}
 	if found && object["type"] != valuesType {
-		return &ForeignSecretError{Namespace: s.engine.settings.Namespace, Name: e.name}
+		return fmt.Errorf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.name, s.engine.settings.Namespace, valuesType)
 	}
 	if found && equalData(dataOf(object), data) {
 		return nil
@@ -332,14 +325,6 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 		return s.engine.failed("writing the Secret "+e.name+" to", err)
 	}
 	return err
-}
-
-// ForeignSecretError reports a Secret that has the name of a Bundle, but not the type that Fleet
-// reads.
-type ForeignSecretError struct{ Namespace, Name string }
-
-func (e *ForeignSecretError) Error() string {
-	return fmt.Sprintf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.Name, e.Namespace, valuesType)
 }
 
 // withoutMarks returns the labels of the bundle itself: all but those of this provider.

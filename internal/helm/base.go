@@ -15,12 +15,10 @@ import (
 // maxBase is the maximum size of the manifests that one revision is merged from, in bytes.
 const maxBase = 4 * manifest.MaxSize
 
-// baseTooLargeError reports that the manifests of failed revisions are too large to be merged from.
-type baseTooLargeError struct{ release, namespace string }
-
-func (e *baseTooLargeError) Error() string {
-	return fmt.Sprintf("the manifests of the revisions of release %s in namespace %s that have failed take more than %d MiB together; "+
-		"run helm rollback %[1]s --namespace %[2]s, and apply with the deployment in take_ownership_of", e.release, e.namespace, maxBase>>20)
+// baseTooLarge is the error that the manifests of failed revisions are too large to be merged from.
+func baseTooLarge(of release.Observed) error {
+	return fmt.Errorf("the manifests of the revisions of release %s in namespace %s that have failed take more than %d MiB together; "+
+		"run helm rollback %[1]s --namespace %[2]s, and apply with the deployment in take_ownership_of", of.Release, of.Namespace, maxBase>>20)
 }
 
 // mergeBase reads what the objects of a release on the cluster can come from.
@@ -97,7 +95,7 @@ func (b *mergeBase) objects(newest *helmrelease.Release) ([]*unstructured.Unstru
 		text := b.records.stored[record.Version]
 		revisions = append(revisions, text.objects)
 		if size += len(text.manifest); size > maxBase {
-			return nil, &baseTooLargeError{release: of.Release, namespace: of.Namespace}
+			return nil, baseTooLarge(of)
 		}
 	}
 	return manifest.Union(b.records.namespace, revisions...), nil

@@ -89,7 +89,7 @@ func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark
 		}
 		marks, contents = append(marks, revision.Mark), append(contents, read[0])
 		if size += read[0].size; size > maxBase {
-			return nil, nil, &baseTooLargeError{release: revision.Release, namespace: revision.Namespace}
+			return nil, nil, baseTooLarge(revision)
 		}
 	}
 	return marks, contents, nil

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,17 +22,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
-
-// HookConflictError reports that hooks of a release would replace objects that do not belong to it.
-type HookConflictError struct {
-	// Objects are titles such as "Job web/migrate, which belongs to release web/shop".
-	Objects []string
-}
-
-func (e *HookConflictError) Error() string {
-	return "its hooks would replace objects that no earlier run of them has created: " + strings.Join(e.Objects, "; ") +
-		". Delete these objects, rename the hooks, or name the deployment in take_ownership_of, which permits everything but a namespace"
-}
 
 // hookObjects are the objects of the hooks of one operation. Helm deletes an object that a hook is
 // about to create, whatever it belongs to (pkg/action/hooks.go, deleteHookByPolicy).
@@ -82,7 +72,7 @@ type hookObject struct {
 }
 
 // prepareHooks reads the existing objects that hooks of an operation would replace, and returns a
-// *HookConflictError if it may not replace one: the object does not name this release as its owner,
+// an error if it may not replace one: the object does not name this release as its owner,
 // as objects of hooks do, or it is a Namespace. takes permits all but namespaces.
 func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Release, events []helmrelease.HookEvent, takes bool) error {
 	wanted, err := o.client.hooks.wanted(record, events)
@@ -113,7 +103,8 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 		return nil
 	}
 	slices.Sort(conflicts)
-	return &HookConflictError{Objects: slices.Compact(conflicts)}
+	return errors.New("its hooks would replace objects that no earlier run of them has created: " + strings.Join(slices.Compact(conflicts), "; ") +
+		". Delete these objects, rename the hooks, or name the deployment in take_ownership_of, which permits everything but a namespace")
 }
 
 // wanted returns the objects that the hooks of a record create for the events. Helm never deletes a

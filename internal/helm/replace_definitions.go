@@ -20,14 +20,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// ForeignDefinitionError reports that a custom resource definition of a chart cannot be
-// replaced, because another release owns the definition on the cluster.
-type ForeignDefinitionError struct{ Name, Owner string }
-
-func (e *ForeignDefinitionError) Error() string {
-	return fmt.Sprintf("the custom resource definition %s belongs to release %s and is not replaced; set helm.crds to \"skip\" for one of the two charts", e.Name, e.Owner)
-}
-
 // CompareDefinitions compares custom resource definitions of a release with those on the
 // cluster. Results are in the order of wanted.
 func (c *Client) CompareDefinitions(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
@@ -165,7 +157,7 @@ func (c *definitions) replace(ctx context.Context, op *operation, d target.Deplo
 	for i, definition := range found {
 		switch {
 		case definition.State == release.DefinitionForeign && !takes:
-			return &ForeignDefinitionError{Name: definition.Name, Owner: definition.Owner}
+			return fmt.Errorf("the custom resource definition %s belongs to release %s and is not replaced; set helm.crds to \"skip\" for one of the two charts", definition.Name, definition.Owner)
 		case definition.State == release.DefinitionMissing:
 			missing = append(missing, wanted[i])
 		case definition.State != release.DefinitionSame:

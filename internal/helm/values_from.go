@@ -14,21 +14,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// MissingValuesError reports that an object that values come from, or a key of it, is missing
-// on the cluster.
-type MissingValuesError struct {
-	Source target.Source
-	// Key is true if the object exists and lacks the key.
-	Key bool
-}
-
-func (e *MissingValuesError) Error() string {
-	if e.Key {
-		return fmt.Sprintf("helm.valuesFrom: %s has no key %q", e.Source.Reference, e.Source.Key)
-	}
-	return fmt.Sprintf("helm.valuesFrom: %s does not exist on the cluster", e.Source.Reference)
-}
-
 // Versions returns the versions of objects that values come from: uid and resourceVersion, ""
 // for an object that does not exist.
 func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
@@ -93,7 +78,7 @@ func withValuesFrom(ctx context.Context, connection *connection, masker *diff.Ma
 		if !known {
 			found, err := readValuesObject(ctx, connection, source.Reference)
 			if apierrors.IsNotFound(err) {
-				return d, &MissingValuesError{Source: source}
+				return d, fmt.Errorf("helm.valuesFrom: %s does not exist on the cluster", source.Reference)
 			}
 			if err != nil {
 				return d, err
@@ -118,7 +103,7 @@ func withValuesFrom(ctx context.Context, connection *connection, masker *diff.Ma
 func (o valuesObject) values(source target.Source) (map[string]any, error) {
 	text, ok := o.data[source.Key]
 	if !ok {
-		return nil, &MissingValuesError{Source: source, Key: true}
+		return nil, fmt.Errorf("helm.valuesFrom: %s has no key %q", source.Reference, source.Key)
 	}
 	var laid map[string]any
 	if yaml.Unmarshal([]byte(text), &laid) != nil {

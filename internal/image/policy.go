@@ -39,31 +39,24 @@ type Policy struct {
 	Filter string
 }
 
-// NoTagError reports that no tag of an image matches the policy.
-type NoTagError struct {
-	// Tags is how many tags there are.
-	Tags int
-	// Policy is the policy that no tag matches.
-	Policy Policy
-}
-
-func (e *NoTagError) Error() string {
-	if e.Tags == 0 {
-		return "the image has no tags"
+// noMatch is the error about an image of which no tag matches the policy. tags is how many it has.
+func (p Policy) noMatch(tags int) error {
+	if tags == 0 {
+		return errors.New("the image has no tags")
 	}
 	var wants []string
-	switch cmp.Or(e.Policy.By, SemVer) {
+	switch cmp.Or(p.By, SemVer) {
 	case SemVer:
-		wants = append(wants, fmt.Sprintf("is a version in the range %q", e.Policy.versions()))
+		wants = append(wants, fmt.Sprintf("is a version in the range %q", p.versions()))
 	case Numerical:
 		wants = append(wants, "is a whole number")
 	case Alphabetical:
 		wants = append(wants, "is valid")
 	}
-	if e.Policy.Filter != "" {
-		wants = append(wants, fmt.Sprintf("matches %q", e.Policy.Filter))
+	if p.Filter != "" {
+		wants = append(wants, fmt.Sprintf("matches %q", p.Filter))
 	}
-	return fmt.Sprintf("none of its %d tags %s", e.Tags, strings.Join(wants, " and "))
+	return fmt.Errorf("none of its %d tags %s", tags, strings.Join(wants, " and "))
 }
 
 func (p Policy) versions() string { return cmp.Or(p.Range, "*") }
@@ -78,7 +71,7 @@ type candidate struct {
 // Sort returns the tags that match the policy, the wanted one first. Equal tags are in alphabetical
 // order, so the order in which a registry lists them has no effect.
 //
-// Errors: *NoTagError, and those of Check.
+// A policy that no tag matches is an error, and so are those of Check.
 func (p Policy) Sort(tags []string) ([]string, error) {
 	filter, constraint, err := p.compile()
 	if err != nil {
@@ -91,7 +84,7 @@ func (p Policy) Sort(tags []string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, &NoTagError{Tags: len(tags), Policy: p}
+		return nil, p.noMatch(len(tags))
 	}
 	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(p.compare(a, b), cmp.Compare(a.tag, b.tag)) })
 	sorted := make([]string, len(found))

@@ -164,7 +164,7 @@ func clusterExists(name string, clusters []*candidate) error {
 	for i, c := range clusters {
 		known[i] = c.Name
 	}
-	return &UnknownClusterError{Name: name, Known: known}
+	return fmt.Errorf("no cluster is called %q; %s", name, listing("clusters", known))
 }
 
 func groupExists(name string, groups []Group) error {
@@ -175,13 +175,12 @@ func groupExists(name string, groups []Group) error {
 	if name == "" || known[name] {
 		return nil
 	}
-	return &UnknownGroupError{Name: name, Known: slices.Sorted(maps.Keys(known))}
+	return fmt.Errorf("no cluster group is called %q; %s", name, listing("cluster groups", slices.Sorted(maps.Keys(known))))
 }
 
 // Match returns the clusters that at least one rule matches, sorted by name.
 //
-// Errors: *RuleError. It wraps *UnknownClusterError or *UnknownGroupError if a rule names a cluster
-// or a group that does not exist.
+// Errors: *RuleError, also if a rule names a cluster or a group that does not exist.
 func Match(rules []Rule, clusters []Cluster, groups []Group) ([]Cluster, error) {
 	all, err := candidates(clusters, groups)
 	if err != nil {

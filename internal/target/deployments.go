@@ -138,7 +138,8 @@ func (r *Result) refuseClashes() {
 		}
 		r.Failures = append(r.Failures, Failure{
 			Cluster: d.Cluster, Bundle: d.Bundle.Name,
-			Err: &ReleaseClashError{Release: d.Release, Namespace: d.Namespace, Bundles: slices.Sorted(slices.Values(bundles)), Spelling: d.Bundle.Spelling()},
+			Err: fmt.Errorf("bundles %s all use release %s in namespace %s; set another %s or namespace for each",
+				strings.Join(slices.Sorted(slices.Values(bundles)), ", "), d.Release, d.Namespace, d.Bundle.Spelling().Name("helm.releaseName")),
 		})
 		return true
 	})

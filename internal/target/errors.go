@@ -19,28 +19,6 @@ func (e *RuleError) Error() string { return fmt.Sprintf("rule %d: %v", e.Index+1
 // Unwrap returns the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// UnknownClusterError reports that a rule names a cluster that does not exist.
-type UnknownClusterError struct {
-	Name  string
-	Known []string
-}
-
-// Error lists the clusters that exist.
-func (e *UnknownClusterError) Error() string {
-	return fmt.Sprintf("no cluster is called %q; %s", e.Name, listing("clusters", e.Known))
-}
-
-// UnknownGroupError reports that a rule names a cluster group that does not exist.
-type UnknownGroupError struct {
-	Name  string
-	Known []string
-}
-
-// Error lists the cluster groups that exist.
-func (e *UnknownGroupError) Error() string {
-	return fmt.Sprintf("no cluster group is called %q; %s", e.Name, listing("cluster groups", e.Known))
-}
-
 func listing(what string, known []string) string {
 	if len(known) == 0 {
 		return "there are no " + what
@@ -105,19 +83,6 @@ type ReleaseNameError struct {
 // Error describes the names that Helm accepts.
 func (e *ReleaseNameError) Error() string {
 	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
-}
-
-// ReleaseClashError reports that several bundles use the same release of a cluster.
-type ReleaseClashError struct {
-	Release, Namespace string
-	// Bundles are sorted.
-	Bundles  []string
-	Spelling fleetyaml.Spelling
-}
-
-// Error names the release and the bundles.
-func (e *ReleaseClashError) Error() string {
-	return fmt.Sprintf("bundles %s all use release %s in namespace %s; set another %s or namespace for each", strings.Join(e.Bundles, ", "), e.Release, e.Namespace, e.Spelling.Name("helm.releaseName"))
 }
 
 // NamespaceNameError reports that the name of a deployment's namespace is not valid.
