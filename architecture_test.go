@@ -48,8 +48,8 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
-			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "sandboxed", "worker"},
+			uses: []string{"Terraform", "Kubernetes"},
 		},
 		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "engine", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
 		"fleetschema": {code: []string{"fleetyaml", "target", "framework"}, uses: []string{"Terraform"}},
@@ -101,6 +101,7 @@ func architecture() map[string]rule {
 		"worker": {code: []string{"status"}, pure: true},
 
 		// Nothing but tests.
+		"acceptance":  {tests: append([]string{"provider", "planreport", "sandboxed", "worker"}, testServers...), testsUse: append([]string{"Terraform"}, foreign...)},
 		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsUse: foreign},
 
 		"charttest": {tests: realThings, uses: []string{"Helm"}, testsUse: foreign},

@@ -1,0 +1,20 @@
+package provider
+
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
+		worker.Serve(sandboxed.Handlers())
+	}
+	// Values of Terraform are many small objects: their garbage collection would be a quarter of
+	// the time.
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
