@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -256,4 +257,11 @@ func TestUnreadableStore(t *testing.T) {
 	if _, err := client.Fetch(t.Context(), s.URL("repo"), head, git.Ref{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Fetch: %v, want fs.ErrNotExist", err)
 	}
+}
+
+// noise is text that does not compress, always the same.
+func noise(size int) string {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
+	return string(b)
 }

@@ -57,6 +57,10 @@ func Build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	return built, nil
 }
 
+// running is held while kustomize runs: it keeps the schema of Kubernetes in variables, which it fills at
+// the first use without a lock. A worker runs one kustomization at a time anyway.
+var running sync.Mutex //nolint:gochecknoglobals // it protects variables of a library
+
 func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	memory := filesys.MakeFsInMemory()
 	for _, file := range files {
@@ -74,6 +78,8 @@ func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 		return nil, err
 	}
 	limitCopies()
+	running.Lock()
+	defer running.Unlock()
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, root)
 	if err != nil {
 		return nil, err

@@ -1,3 +1,5 @@
+//go:build !race
+
 package fleetyaml_test
 
 import (

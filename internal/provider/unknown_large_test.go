@@ -1,3 +1,5 @@
+//go:build !race
+
 package provider
 
 import (
@@ -62,37 +64,6 @@ func isWriteOnlyInput(path string) bool {
 	return strings.HasPrefix(path, target.ValuesAttribute) || strings.HasPrefix(path, target.FilesAttribute)
 }
 
-// sample is a complete and valid configuration.
-type sample struct {
-	name             string
-	resource         string
-	provider, config tftypes.Value
-	// state is the state after an apply of the sample, null if an apply needs no cluster.
-	state existing
-	// ofProvider is true if the attributes of the provider are varied as well.
-	ofProvider bool
-	// createOnly saves time if another sample is also varied as an update.
-	createOnly bool
-	// shared plans all variations of a configuration. It is nil if each variation needs a provider
-	// of its own.
-	shared *terraform
-	// unknown is the table: what may be unknown if the attribute that matches the expression is
-	// unknown. The first match applies; without a match, nothing may be unknown.
-	unknown []allowed
-}
-
-// allowed is a row of the table. unknown has beginnings of paths; "$1" in them is the match of the
-// expression.
-type allowed struct {
-	when, unknown string
-	// onlyNew limits the row to new deployments.
-	onlyNew bool
-	// onlyOld limits the row to existing deployments.
-	onlyOld bool
-	// warns is in one warning of the plan then.
-	warns string
-}
-
 // planOf is a plan made of a configuration of provider and resource.
 func (s sample) planOf(t *testing.T, provider, config tftypes.Value, prior existing, refresh bool) (answered, existing) {
 	t.Helper()
@@ -123,7 +94,7 @@ func (s sample) run(t *testing.T, update bool) {
 		t.Fatalf("the sample is not valid: %q", known.wrong)
 	}
 	if s.ofProvider {
-		for _, at := range varied(pathsOf(t, s.provider)) {
+		for _, at := range pathsOf(t, s.provider) {
 			t.Run("provider "+written(at), func(t *testing.T) {
 				t.Parallel()
 				s.vary(t, s.provider, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return varied, s.config })
@@ -131,22 +102,12 @@ func (s sample) run(t *testing.T, update bool) {
 		}
 		return
 	}
-	for _, at := range varied(pathsOf(t, s.config)) {
+	for _, at := range pathsOf(t, s.config) {
 		t.Run(written(at), func(t *testing.T) {
 			t.Parallel()
 			s.vary(t, s.config, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return s.provider, varied })
 		})
 	}
-}
-
-// varied returns the places that become unknown. Under the race detector these are whole
-// attributes: the values below them are converted by the same code, in one goroutine. make unit
-// also runs this test without the race detector, and at every depth.
-func varied(paths []*tftypes.AttributePath) []*tftypes.AttributePath {
-	if !underRace {
-		return paths
-	}
-	return slices.DeleteFunc(paths, func(at *tftypes.AttributePath) bool { return len(at.Steps()) > 1 })
 }
 
 // vary makes the value at a path unknown, plans, and compares with the plan in which the value is
@@ -265,11 +226,6 @@ func pathsOf(t *testing.T, in tftypes.Value) []*tftypes.AttributePath {
 	}
 	return paths
 }
-
-var element = regexp.MustCompile(`\[[^\]]*\]`)
-
-// general returns a path without the keys of its elements.
-func general(at *tftypes.AttributePath) string { return element.ReplaceAllString(written(at), "[*]") }
 
 // contradictions are the values that the first plan showed as known and a second plan shows
 // differently. Terraform calls each of them an inconsistent final plan.

@@ -1,9 +1,10 @@
+//go:build !race
+
 package git_test
 
 import (
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,13 +16,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
-
-// noise is text that does not compress, always the same.
-func noise(size int) string {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
-	return string(b)
-}
 
 // Files of every size and similarity are read unchanged, with any chains of deltas that the
 // server makes.
@@ -72,9 +66,6 @@ func TestPacksOfAllKinds(t *testing.T) {
 // The memory of a whole process is measured, so another process fetches.
 func TestMemoryStaysBounded(t *testing.T) {
 	t.Parallel()
-	if underRace {
-		t.Skip("the race detector takes memory of its own; make unit runs this without it")
-	}
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("the peak of a process's memory is read from /proc")
 	}

@@ -1,6 +1,0 @@
-//go:build race
-
-package git_test
-
-// underRace is true if the race detector is on, which takes additional memory.
-const underRace = true
