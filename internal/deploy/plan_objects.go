@@ -67,11 +67,14 @@ func StopsRendering(err error) bool {
 }
 
 // kept returns the part of a rendering that a plan keeps. Documents of many clusters are mostly
-// alike. Each is kept once, in same.
+// alike. Each is kept once, in same. The rendering itself is not changed: plans of other targets, which
+// Terraform makes at the same time, can have the same one.
 func kept(rendering release.Rendering, documents bool, same map[string]string) release.Rendering {
 	if !documents {
 		rendering.Documents = nil
+		return rendering
 	}
+	rendering.Documents = slices.Clone(rendering.Documents)
 	for i, document := range rendering.Documents {
 		known, ok := same[document.Content]
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -338,3 +339,22 @@ type limitError struct{}
 func (limitError) Error() string { return "it took more than 1m0s" }
 
 func (limitError) ExceedsLimit() bool { return true }
+
+// Terraform plans targets at once, and plans of equal deployments get one rendering. The race detector
+// finds a plan that changes it.
+func TestPlansShareARendering(t *testing.T) {
+	t.Parallel()
+	config := diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "cm"}
+	shared := charts{renderings: map[string]release.Rendering{"one": {Objects: []diff.Object{config}, Documents: []diff.Document{{Object: config, Content: "{}"}}}}}
+	wanted := []target.Deployment{{Cluster: "a", Bundle: &bundle.Bundle{Name: "one"}, Release: "one", Namespace: "ns", Digest: "d"}}
+	var planning sync.WaitGroup
+	for range 16 {
+		planning.Go(func() {
+			plan := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: wanted}, nil, deploy.Facts{Diff: deploy.DiffRendered, Charts: shared, Reach: reach{}})
+			if len(plan.Renderings[key("a", "one")].Documents) != 1 {
+				t.Error("documents are not kept")
+			}
+		})
+	}
+	planning.Wait()
+}
