@@ -11,7 +11,7 @@ import (
 )
 
 // unrecovered returns the functions that start a goroutine, or fill a once or a singleflight,
-// without a call of status.Recover there. Each has the reason why no panic can escape there.
+// without a call of panics.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
 	return map[string]string{
 		"deploy.extendDeadline": "it waits and cancels",
@@ -74,7 +74,7 @@ func TestGoroutinesRecover(t *testing.T) {
 					continue
 				}
 				if excused[name] == "" {
-					t.Errorf("%s: a panic in this function ends the provider; pass it through status.Recovering (%s)", files.Position(start.Pos()), name)
+					t.Errorf("%s: a panic in this function ends the provider; pass it through panics.Recovering (%s)", files.Position(start.Pos()), name)
 				}
 				used[name] = true
 			}
@@ -120,14 +120,14 @@ func startsOf(declaration ast.Decl) []ast.Node {
 	return starts
 }
 
-// recovers reports whether a call of the status package is between the start and the work:
-// status.Recover is deferred, or status.Recovering runs the rest.
+// recovers reports whether a call of the panics package is between the start and the work:
+// panics.Recover is deferred, or panics.Recovering runs the rest.
 func recovers(start ast.Node) bool {
 	found := false
 	ast.Inspect(start, func(node ast.Node) bool {
 		if called, ok := node.(*ast.SelectorExpr); ok {
 			pack, ok := called.X.(*ast.Ident)
-			found = found || ok && pack.Name == "status" && strings.HasPrefix(called.Sel.Name, "Recover")
+			found = found || ok && pack.Name == "panics" && strings.HasPrefix(called.Sel.Name, "Recover")
 		}
 		return true
 	})

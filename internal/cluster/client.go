@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -27,7 +27,7 @@ type Client struct {
 	kube       *kube.Client
 	helm       *helm.Client
 	charts     *render.Charts
-	masker     *diff.Masker
+	masker     *mask.Masker
 
 	mu       sync.Mutex
 	accounts map[string]*helm.Client // by service account
@@ -44,7 +44,7 @@ func (c *Client) classified(err error) error {
 	if err == nil {
 		return nil
 	}
-	return kube.Classify(c.name, diff.WithText(err, c.masker.Shown(err.Error())))
+	return kube.Classify(c.name, mask.WithText(err, c.masker.Shown(err.Error())))
 }
 
 // Snapshot implements deploy.Observer.
@@ -55,11 +55,11 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 		leftOut  []string
 		uid      string
 	)
-	looking.Go(status.Recovering("listing the releases", func() (err error) {
+	looking.Go(panics.Recovering("listing the releases", func() (err error) {
 		releases, leftOut, err = c.helm.Releases(ctx)
 		return err
 	}))
-	looking.Go(status.Recovering("reading the UID of the cluster", func() (err error) {
+	looking.Go(panics.Recovering("reading the UID of the cluster", func() (err error) {
 		if uid, err = c.kube.UID(ctx); kube.IsDenied(err) {
 			return nil
 		}
@@ -112,7 +112,7 @@ func maskFinding(c *Client, finding *release.Finding) {
 		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
 	}
 	for i := range finding.NotOwned {
-		finding.NotOwned[i].Owner = diff.Printable(finding.NotOwned[i].Owner)
+		finding.NotOwned[i].Owner = mask.Printable(finding.NotOwned[i].Owner)
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *Client) Definitions(ctx context.Context, d target.Deployment, rendering
 	}
 	found, err := c.helm.CompareDefinitions(ctx, d.Namespace, d.Release, wanted)
 	for i := range found {
-		found[i].Name, found[i].Owner = diff.Printable(found[i].Name), diff.Printable(found[i].Owner)
+		found[i].Name, found[i].Owner = mask.Printable(found[i].Name), mask.Printable(found[i].Owner)
 	}
 	return found, c.classified(err)
 }
@@ -192,7 +192,7 @@ func (c *Client) UID(ctx context.Context) (string, error) {
 // Maker implements deploy.RecordReader.
 func (c *Client) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
-	return release.Maker{Name: diff.PrintableLine(name), Fleet: isFleets}, c.classified(err)
+	return release.Maker{Name: mask.PrintableLine(name), Fleet: isFleets}, c.classified(err)
 }
 
 // Objects implements deploy.RecordReader.
@@ -205,7 +205,7 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 	objects := make([][]string, len(releases))
 	for i, found := range read {
 		for _, document := range found.Documents {
-			objects[i] = append(objects[i], diff.PrintableLine(document.Key()))
+			objects[i] = append(objects[i], mask.PrintableLine(document.Key()))
 		}
 	}
 	return objects, c.classified(err)
@@ -219,7 +219,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	written, err := acting.Write(ctx, action, d, observed, w)
 	if written.NotReady != nil {
-		written.NotReady = diff.WithText(written.NotReady, c.masker.Shown(written.NotReady.Error()))
+		written.NotReady = mask.WithText(written.NotReady, c.masker.Shown(written.NotReady.Error()))
 	}
 	return written, c.classified(err)
 }

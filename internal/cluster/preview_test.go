@@ -16,15 +16,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 func previewOf(entries map[string]cluster.Entry) *deploy.Preview {
-	set := cluster.NewSet(entries, &render.Charts{}, &diff.Masker{})
+	set := cluster.NewSet(entries, &render.Charts{}, &mask.Masker{})
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return set.Connect(name) },
 		Connectable: set.IsConnectable, Snapshots: &deploy.SnapshotCache{}, Parallelism: 2,

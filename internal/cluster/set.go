@@ -8,9 +8,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -50,13 +51,13 @@ type entry struct {
 // shared is what all clients share.
 type shared struct {
 	charts      *render.Charts
-	masker      *diff.Masker
+	masker      *mask.Masker
 	records     helm.RecordCache
 	kubeconfigs kube.Kubeconfigs
 }
 
 // NewSet makes a set of the entries of a configuration, by name.
-func NewSet(entries map[string]Entry, charts *render.Charts, masker *diff.Masker) *Set {
+func NewSet(entries map[string]Entry, charts *render.Charts, masker *mask.Masker) *Set {
 	return &Set{entries: entriesOf(entries), shared: &shared{charts: charts, masker: masker}}
 }
 
@@ -81,7 +82,7 @@ func (s *Set) WithFormer(former map[string]Entry) *Set {
 // error is a *status.MissingClusterError, a *status.UnknownConnectionError or a
 // *status.ConnectionError. An error is not kept: the next call tries again.
 func (s *Set) Connect(name string) (client *Client, err error) {
-	defer status.Recover("reading the connection of the cluster", &err)
+	defer panics.Recover("reading the connection of the cluster", &err)
 	found := s.find(name)
 	if found == nil {
 		return nil, &status.MissingClusterError{Name: name, Known: s.Names()}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -22,7 +22,7 @@ func TestConnectAfterAFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	made := cluster.NewSet(map[string]cluster.Entry{
 		"one": {Connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
-	}, &render.Charts{}, &diff.Masker{})
+	}, &render.Charts{}, &mask.Masker{})
 	if _, err := made.Connect("one"); err == nil {
 		t.Fatal("a cluster without a kubeconfig has a client")
 	}
@@ -64,7 +64,7 @@ func TestConnectWithoutAConnection(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := cluster.NewSet(map[string]cluster.Entry{"one": {Connection: test.connection}}, &render.Charts{}, &diff.Masker{})
+			made := cluster.NewSet(map[string]cluster.Entry{"one": {Connection: test.connection}}, &render.Charts{}, &mask.Masker{})
 			_, err := made.Connect("one")
 			unusable, _ := errors.AsType[*status.ConnectionError](err)
 			if test.fails == "" && err != nil || test.fails != "" && (unusable == nil || unusable.Invalid != test.invalid || !strings.Contains(err.Error(), test.fails)) {
@@ -83,7 +83,7 @@ func TestNamespacesOfAnEntry(t *testing.T) {
 	}
 	made := cluster.NewSet(map[string]cluster.Entry{
 		"all": entry(), "one": entry("ns"), "other": entry("a", "b"), "unknown": {ConnectionUnknown: true},
-	}, &render.Charts{}, &diff.Masker{}).WithFormer(map[string]cluster.Entry{"former": entry("a")})
+	}, &render.Charts{}, &mask.Masker{}).WithFormer(map[string]cluster.Entry{"former": entry("a")})
 	for name, refused := range map[string]bool{"all": false, "one": false, "other": true, "unknown": false, "missing": false} {
 		err := made.CheckNamespace(name, "ns")
 		outside, is := errors.AsType[*release.OutsideError](err)

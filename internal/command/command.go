@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 const (
@@ -103,7 +103,7 @@ func (c Command) Run(ctx context.Context, read func(printed []byte) error, secre
 // shown returns the last line of the command's standard error, without the secrets of its
 // environment, its arguments and its output.
 func (c Command) shown(said string, printed []byte, secrets func(map[string]any) any) string {
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	for _, variable := range c.Env {
 		_, value, _ := strings.Cut(variable, "=")
 		masker.Add(value)
@@ -113,7 +113,7 @@ func (c Command) shown(said string, printed []byte, secrets func(map[string]any)
 	if json.Unmarshal(printed, &output) == nil {
 		masker.AddValues(secrets(output))
 	}
-	return diff.LastLine(diff.Printable(masker.Text(said)), shownLimit)
+	return mask.LastLine(mask.Printable(masker.Text(said)), shownLimit)
 }
 
 // SecretArguments returns the values of arguments whose names mark them as secret, such as

@@ -14,13 +14,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
@@ -75,7 +75,7 @@ func (s Settings) Boundary() fetch.Boundary {
 }
 
 // AddSecrets makes a masker hide all credentials.
-func (s Settings) AddSecrets(masker *diff.Masker) {
+func (s Settings) AddSecrets(masker *mask.Masker) {
 	if s.Management != nil {
 		s.Management.Connection.AddSecrets(masker)
 	}

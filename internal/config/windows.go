@@ -16,10 +16,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/window"
 )
@@ -74,7 +74,7 @@ func windowsOverrideAttribute() schema.StringAttribute {
 		MarkdownDescription: "Why changes are made although windows hold them, such as the number of an incident. Nothing is held then, a warning of the plan lists what would have been held, " +
 			"and the reason is part of the description of each revision that is written. One line of at most 200 bytes. Default, and with `\"\"`: windows hold changes.",
 		Validators: []validator.String{framework.Text("must be one line of at most 200 bytes", "Invalid reason", func(text string) string {
-			if len(text) > maxOverride || diff.PrintableLine(text) != text {
+			if len(text) > maxOverride || mask.PrintableLine(text) != text {
 				return "It must be one line of at most 200 bytes, without control characters."
 			}
 			return ""

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
@@ -138,7 +139,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	runs := e.clusterRuns(request, results, progress)
 	var looking, removing sync.WaitGroup
 	for _, v := range runs {
-		looking.Go(status.RecoveringTo(v.snapshotPanicked, "reading the cluster", func() { v.takeSnapshot(ctx) }))
+		looking.Go(panics.RecoveringTo(v.snapshotPanicked, "reading the cluster", func() { v.takeSnapshot(ctx) }))
 	}
 	if request.Create || request.writesToNewCluster() {
 		looking.Wait()
@@ -159,13 +160,13 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 			// After a panic, removals count as not begun; a refresh finds the releases that no
 			// longer exist.
 			notRemoved := func(err error) { results.addAllUntouched(v.remove, "removing", err) }
-			status.RecoveringTo(notRemoved, "removing", func() {
+			panics.RecoveringTo(notRemoved, "removing", func() {
 				v.settleMoves()
 				v.removeAll(ctx)
 			})()
 			// The records of written deployments stay as the write left them.
 			notInspected := func(err error) { results.addFailed(Key{Cluster: v.name}, "reading the objects", err, nil) }
-			status.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
+			panics.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
 		})
 	}
 	schedule(ctx, request, runs, progress)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -172,7 +173,7 @@ func (d *deploymentProgress) WaitsFor(first release.Unready, objects int) {
 		return
 	}
 	if d.timer == nil && !d.ended {
-		d.timer = time.AfterFunc(waitNotice, status.RecoveringTo(func(error) {}, "reporting a wait", d.notice))
+		d.timer = time.AfterFunc(waitNotice, panics.RecoveringTo(func(error) {}, "reporting a wait", d.notice))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -39,7 +40,7 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 	c.before = rollout.RemovalDependencies(bundles, r.request.Needs)
 	var removing sync.WaitGroup
 	for _, key := range r.remove {
-		removing.Go(status.RecoveringTo(func(err error) { r.results.addUntouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
+		removing.Go(panics.RecoveringTo(func(err error) { r.results.addUntouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
 	}
 	removing.Wait()
 }

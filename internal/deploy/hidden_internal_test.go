@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -53,7 +54,7 @@ func TestViolationsQuoteNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &deploymentWrite{run: &clusterRun{request: &Request{Policies: quoting{value}}, results: &results{}}}
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add(value)
 	if err := w.check()(nil, masker.Text); err != nil && strings.Contains(err.Error(), value) {
 		t.Errorf("refused: %v", err)

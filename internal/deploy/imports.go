@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -59,7 +60,7 @@ func Import(ctx context.Context, owner, name string, clusters []string, parallel
 	reading.SetLimit(max(1, parallelism))
 	for _, cluster := range clusters {
 		reading.Go(func() error {
-			if err := status.Recovering(doing, func() error { return found.read(ctx, cluster, owner, name, connect) })(); err != nil {
+			if err := panics.Recovering(doing, func() error { return found.read(ctx, cluster, owner, name, connect) })(); err != nil {
 				found.addFailure(Failure{Cluster: cluster, Doing: doing, Err: err})
 			}
 			return nil

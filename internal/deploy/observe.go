@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -45,7 +46,7 @@ func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Dri
 	found := newObservationBuilder(records)
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
-		looking.Go(status.RecoveringTo(func(err error) {
+		looking.Go(panics.RecoveringTo(func(err error) {
 			found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		}, "reading the cluster", func() { e.observeCluster(ctx, name, keys, identity, drift, found) }))
 	}
@@ -258,7 +259,7 @@ func queryClusters[T any](clusters []string, one func(name string) (T, error)) m
 	for _, name := range clusters {
 		asking.Go(func() {
 			var answer T
-			if err := status.Recovering("reading the cluster", func() (err error) {
+			if err := panics.Recovering("reading the cluster", func() (err error) {
 				answer, err = one(name)
 				return err
 			})(); err != nil {

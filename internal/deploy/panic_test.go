@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -163,7 +164,7 @@ func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
 	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
 		t.Fatalf("failures (-want +got):\n%s", diff)
 	}
-	if panicked := new(status.PanicError); !errors.As(outcome.Failures[0].Err, &panicked) {
+	if panicked := new(panics.Error); !errors.As(outcome.Failures[0].Err, &panicked) {
 		t.Errorf("error = %v, want a panic", outcome.Failures[0].Err)
 	}
 	if got := outcome.Records[key("c1", "web")]; got.State != status.ErrApplied || got.Release != "web" {
@@ -225,7 +226,7 @@ func TestPanicOverAResponseFailsOneCluster(t *testing.T) {
 			if diff := cmp.Diff(test.want, failed(failures)); diff != "" {
 				t.Fatalf("failures (-want +got):\n%s", diff)
 			}
-			if panicked := new(status.PanicError); !errors.As(failures[0].Err, &panicked) {
+			if panicked := new(panics.Error); !errors.As(failures[0].Err, &panicked) {
 				t.Errorf("error = %v, want a panic", failures[0].Err)
 			}
 			if _, known := records[key("c1", "web")]; known != test.known {

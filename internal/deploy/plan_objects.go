@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -39,11 +39,11 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 		p.addHooks(key, rendering.Documents)
 		p.kinds[key] = kindsOf(rendering)
 		for _, field := range rendering.UnknownFields {
-			text := diff.PrintableLine(field.String())
+			text := mask.PrintableLine(field.String())
 			p.UnknownFields[text] = append(p.UnknownFields[text], key)
 		}
 		for _, reference := range rendering.UncheckedSchemas {
-			text := diff.PrintableLine(reference)
+			text := mask.PrintableLine(reference)
 			p.UncheckedSchemas[text] = append(p.UncheckedSchemas[text], key)
 		}
 		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key) || facts.mayTakeOver(d), same)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -26,7 +27,7 @@ func (p *Plan) checkPolicies(d target.Deployment, rendering release.Rendering, p
 	}
 	violations, err := policies.Planned(d, rendering)
 	if len(rendering.HiddenTexts) > 0 {
-		masker := &diff.Masker{}
+		masker := &mask.Masker{}
 		masker.Add(rendering.HiddenTexts...)
 		violations = masked(violations, masker.Text)
 	}

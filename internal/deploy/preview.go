@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -107,7 +107,7 @@ func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior
 	var reading sync.WaitGroup
 	slots := semaphore.NewWeighted(int64(max(1, p.Parallelism)))
 	for cluster := range clusters {
-		reading.Go(status.RecoveringTo(func(error) {}, "reading the cluster", func() {
+		reading.Go(panics.RecoveringTo(func(error) {}, "reading the cluster", func() {
 			if slots.Acquire(ctx, 1) != nil {
 				return
 			}
@@ -127,7 +127,7 @@ func forEachCluster[T any](p *Preview, of map[string]T, do func(cluster string, 
 	reading.SetLimit(max(1, p.Parallelism))
 	for cluster, each := range of {
 		reading.Go(func() error {
-			if err := status.Recovering("reading the cluster", func() error {
+			if err := panics.Recovering("reading the cluster", func() error {
 				do(cluster, each)
 				return nil
 			})(); err != nil && broken != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -65,7 +66,7 @@ func (c *scheduler) advance(ctx context.Context) {
 		if c.steps[i].Change {
 			c.progress.startStage(i)
 		}
-		c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
+		c.running.Go(panics.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
 			state := c.runStep(ctx, i)
 			if c.steps[i].Change {
 				c.progress.end(KeyOf(c.steps[i].Deployment))
@@ -96,7 +97,7 @@ func (c *scheduler) hold(ctx context.Context, i int, err error) {
 	if step.Held != nil || !step.Change {
 		return
 	}
-	c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "deploying", func() {
+	c.running.Go(panics.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "deploying", func() {
 		v := c.runs[step.Deployment.Cluster]
 		defer v.writes.Done()
 		defer c.progress.end(KeyOf(step.Deployment))
@@ -123,7 +124,7 @@ func (c *scheduler) reportPanic(i int, err error) {
 // deployment.
 func (c *scheduler) runStep(ctx context.Context, i int) (state status.State) {
 	d := c.steps[i].Deployment
-	if err := status.Recovering(recoverTo("deploying", d.Namespace, d.Release), func() error {
+	if err := panics.Recovering(recoverTo("deploying", d.Namespace, d.Release), func() error {
 		state = c.write(ctx, i)
 		return nil
 	})(); err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // PrefetchSnapshot lists the releases of a cluster before a write, or before a write is planned.
@@ -16,7 +16,7 @@ func PrefetchSnapshot(ctx context.Context, cluster Observer) (release.Snapshot, 
 	defer giveUp()
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		_ = status.Recovering("reading the capabilities of the cluster", func() error {
+		_ = panics.Recovering("reading the capabilities of the cluster", func() error {
 			_, err := cluster.Capabilities(aside)
 			return err
 		})()

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // SnapshotCache keeps the snapshots that the plans of one process have read. Callers that need a
@@ -75,7 +75,7 @@ func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx c
 func (c *SnapshotCache) ask(ctx context.Context, cluster string, shared *sharedSnapshot, ask func(ctx context.Context) (release.Snapshot, error)) {
 	defer shared.cancel()
 	var snapshot release.Snapshot
-	err := status.Recovering("reading the cluster", func() (err error) {
+	err := panics.Recovering("reading the cluster", func() (err error) {
 		snapshot, err = ask(ctx)
 		return err
 	})()

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // A snapshot serves all callers, and an error only the callers that waited for it.
@@ -104,7 +104,7 @@ func TestSnapshotCacheOfAPanic(t *testing.T) {
 	_, err := cache.Get(t.Context(), "c1", func(context.Context) (release.Snapshot, error) {
 		panic("broken")
 	})
-	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+	if panicked := new(panics.Error); !errors.As(err, &panicked) {
 		t.Errorf("error = %v, want a panic", err)
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -22,7 +23,7 @@ func (e *Engine) Status(ctx context.Context, owner string, wanted []target.Deplo
 	found := newObservationBuilder(nil)
 	var looking sync.WaitGroup
 	for name, part := range byCluster {
-		looking.Go(status.RecoveringTo(func(err error) { found.leaveOutCluster(name, part, err) }, "reading the cluster", func() {
+		looking.Go(panics.RecoveringTo(func(err error) { found.leaveOutCluster(name, part, err) }, "reading the cluster", func() {
 			e.statusOfCluster(ctx, name, owner, part, found)
 		}))
 	}
@@ -97,7 +98,7 @@ func (s *observationBuilder) addStatus(key Key, observation status.Observation, 
 	record := s.observation.Records[key]
 	observation.Objects = &finding
 	record.Counts = status.CountsOf(finding)
-	record.Chart, record.Version = status.Message(diff.PrintableLine(finding.Chart)), status.Message(diff.PrintableLine(finding.Version))
+	record.Chart, record.Version = status.Message(mask.PrintableLine(finding.Chart)), status.Message(mask.PrintableLine(finding.Version))
 	record.State, record.Message = status.DetermineState(observation)
 	s.observation.Records[key] = record
 	s.observation.Findings[key] = finding

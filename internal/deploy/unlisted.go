@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // maxRecordReads is how many records of one cluster are read by name at once.
@@ -48,7 +48,7 @@ func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 	asking.SetLimit(maxRecordReads)
 	for _, key := range keys {
 		asking.Go(func() error {
-			status.RecoveringTo(func(err error) {
+			panics.RecoveringTo(func(err error) {
 				found.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
 			}, lookingUp, func() { found.confirmLost(ctx, cluster, key) })()
 			return nil

@@ -1,3 +1,4 @@
+// Package diff returns the text diff of the objects of releases, without the secrets in them.
 package diff
 
 import (

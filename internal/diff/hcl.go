@@ -1,6 +1,10 @@
 package diff
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+)
 
 const (
 	// fromHCL replaces a text from a Terraform configuration.
@@ -30,7 +34,7 @@ type hclMasker struct {
 	// whole contains the texts in lower case. They are hidden at any length.
 	whole map[string]bool
 	// parts finds the texts in longer texts.
-	parts *Masker
+	parts *mask.Masker
 	// within contains all texts in lower case, to find the parts that a chart has cut from a text.
 	within string
 	// searched is how many bytes of within were searched so far.
@@ -42,7 +46,7 @@ type hclMasker struct {
 const maxSearched = 1 << 30
 
 func newHCLMasker(of HCLSides, names []string) *hclMasker {
-	m := &hclMasker{public: map[string]bool{}, whole: map[string]bool{}, parts: &Masker{}}
+	m := &hclMasker{public: map[string]bool{}, whole: map[string]bool{}, parts: &mask.Masker{}}
 	m.hidesAll.before, m.hidesAll.after = of.Before.All, of.After.All
 	m.parts.Publish(names...)
 	for _, name := range names {
@@ -61,14 +65,14 @@ func newHCLMasker(of HCLSides, names []string) *hclMasker {
 func (m *hclMasker) add(text string, within *strings.Builder) {
 	trimmed := strings.TrimSpace(text)
 	lower := strings.ToLower(trimmed)
-	if trimmed == "" || isWord(trimmed) || m.public[trimmed] || m.whole[lower] {
+	if trimmed == "" || mask.IsWord(trimmed) || m.public[trimmed] || m.whole[lower] {
 		return
 	}
 	m.whole[lower] = true
 	within.WriteString(lower)
 	within.WriteByte(0)
 	for _, form := range []string{text, lower, strings.ToUpper(trimmed)} {
-		m.parts.addValue(form)
+		m.parts.AddValue(form)
 	}
 }
 
@@ -147,7 +151,7 @@ func (m *hclMasker) lines(text string, hasParts bool) string {
 		case m.isText(line):
 			lines[i] = indent + fromHCL
 		case hasParts:
-			lines[i] = strings.ReplaceAll(m.parts.hide(line), Sensitive, fromHCL)
+			lines[i] = strings.ReplaceAll(m.parts.Hide(line), mask.Sensitive, fromHCL)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -157,7 +161,7 @@ func (m *hclMasker) lines(text string, hasParts bool) string {
 // already.
 func (m *hclMasker) isPublic(text string) bool {
 	trimmed := strings.TrimSpace(text)
-	return trimmed == "" || isWord(trimmed) || m.public[trimmed] || trimmed == Sensitive || trimmed == maskedChanged
+	return trimmed == "" || mask.IsWord(trimmed) || m.public[trimmed] || trimmed == mask.Sensitive || trimmed == maskedChanged
 }
 
 // isText reports whether a text is from a configuration, or is a part of such a text. A chart can
@@ -168,7 +172,7 @@ func (m *hclMasker) isText(text string) bool {
 }
 
 func (m *hclMasker) isWithin(part string) bool {
-	if len(part) < shortest {
+	if len(part) < mask.Shortest {
 		return false
 	}
 	for from := 0; ; from++ {
@@ -180,7 +184,7 @@ func (m *hclMasker) isWithin(part string) bool {
 			return false
 		}
 		from += at
-		if len(part) >= anywhere || isWhole(m.within, from, from+len(part)) {
+		if len(part) >= mask.Anywhere || mask.IsWholeWord(m.within, from, from+len(part)) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -12,10 +13,10 @@ import (
 const maskedChanged = "(sensitive value, changed)"
 
 // secrets hides the values of the Secrets of a release, before and after a change.
-type secrets struct{ *Masker }
+type secrets struct{ *mask.Masker }
 
 func secretsIn(manifests ...[]Document) secrets {
-	found := secrets{&Masker{}}
+	found := secrets{&mask.Masker{}}
 	for _, documents := range manifests {
 		for _, document := range documents {
 			found.Publish(document.Name, document.Namespace)
@@ -37,7 +38,7 @@ func secretsIn(manifests ...[]Document) secrets {
 
 // mask hides secrets in an object before and after a change. Either can be nil.
 func (s secrets) mask(before, after map[string]any) {
-	if isSecret(before) || isSecret(after) {
+	if mask.IsSecret(before) || mask.IsSecret(after) {
 		hideEach(before, after, "data")
 		hideEach(before, after, "stringData")
 		hide(annotationsOf(before), annotationsOf(after), wellknown.LastApplied)
@@ -63,12 +64,12 @@ func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 			maskedIs = s.Text(after)
 		}
 		if isAfter && maskedIs == maskedWas && after != before {
-			maskedIs = strings.Replace(s.Text(after), Sensitive, maskedChanged, 1)
+			maskedIs = strings.Replace(s.Text(after), mask.Sensitive, maskedChanged, 1)
 		}
 		return maskedWas, maskedIs
 	}
 	if isBefore {
-		maskedWas = Sensitive
+		maskedWas = mask.Sensitive
 	}
 	if isAfter {
 		maskedIs = replacementFor(was != nil, was, is)
@@ -82,7 +83,7 @@ func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text),
 // existed before.
 func replacementFor(had bool, was, is any) string {
 	if !had || reflect.DeepEqual(was, is) {
-		return Sensitive
+		return mask.Sensitive
 	}
 	return maskedChanged
 }
@@ -104,7 +105,7 @@ func hide(before, after map[string]any, field string) {
 	was, had := before[field]
 	is, has := after[field]
 	if had {
-		before[field] = Sensitive
+		before[field] = mask.Sensitive
 	}
 	if has {
 		after[field] = replacementFor(had, was, is)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -64,7 +64,7 @@ func (e *Engine) newRun(request deploy.Request) *run {
 func (r *run) follow(ctx context.Context) (stop func()) {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
-	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
+	watching.Go(panics.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
 	return func() {
 		cancel()
 		watching.Wait()
@@ -74,7 +74,7 @@ func (r *run) follow(ctx context.Context) (stop func()) {
 // prepare reads the existing objects of the target. If it returns existing deployments, a create
 // must not begin.
 func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err error) {
-	defer status.Recover("reading the management cluster", &err)
+	defer panics.Recover("reading the management cluster", &err)
 	c, err := r.engine.management()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func existingOf(bundles []metadata) []deploy.Existing {
 	for _, of := range bundles {
 		clusters := slices.Sorted(maps.Keys(deploymentsOf(of.Annotations)))
 		for _, cluster := range clusters {
-			existing = append(existing, deploy.Existing{Cluster: diff.PrintableLine(cluster), Observed: release.Observed{
+			existing = append(existing, deploy.Existing{Cluster: mask.PrintableLine(cluster), Observed: release.Observed{
 				Release: of.Name, Namespace: of.Namespace, Status: release.StatusDeployed, Mark: markOf(of.Labels),
 			}})
 		}
@@ -141,7 +141,7 @@ func (r *run) writeAll(ctx context.Context) {
 				r.untouched(deploy.KeyOf(d), "deploying", err)
 			}
 		}
-		writing.Go(status.RecoveringTo(notWritten, "deploying", func() { w.carryOut(ctx) }))
+		writing.Go(panics.RecoveringTo(notWritten, "deploying", func() { w.carryOut(ctx) }))
 	}
 	writing.Wait()
 }
@@ -214,7 +214,7 @@ func (w *work) carryOut(ctx context.Context) {
 	var waiting sync.WaitGroup
 	for _, p := range prepared {
 		key := deploy.KeyOf(p.deployment)
-		waiting.Go(status.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
+		waiting.Go(panics.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
 	}
 	waiting.Wait()
 	if slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return w.run.hasSucceeded(deploy.KeyOf(p.deployment)) }) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -101,7 +102,7 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 			of.Message = withoutSecrets(deploy.Record{}, waiter.last)
 		}
 		err = p.deployment.MaskError(err)
-		record.Message = status.Message(diff.PrintableLine(err.Error()))
+		record.Message = status.Message(mask.PrintableLine(err.Error()))
 		w.run.fail(key, "deploying", err, &record)
 	}
 }
@@ -263,7 +264,7 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 	record.Objects = objectsOf(p, s.deployment)
 	var text string
 	record.State, text = s.determine(w.run.engine.texts)
-	record.Message = status.Message(diff.PrintableLine(d.Mask(text)))
+	record.Message = status.Message(mask.PrintableLine(d.Mask(text)))
 	record.Counts = countsOf(record, s.deployment)
 	return record
 }
@@ -293,7 +294,7 @@ func objectsOf(p preparedDeployment, bd *bundleDeployment) map[string]string {
 		if !found {
 			group = ""
 		}
-		objects[diff.PrintableLine(diff.Object{Kind: of.Kind, Group: group, Namespace: of.Namespace, Name: of.Name}.Key())] = standIn
+		objects[mask.PrintableLine(diff.Object{Kind: of.Kind, Group: group, Namespace: of.Namespace, Name: of.Name}.Key())] = standIn
 	}
 	return objects
 }

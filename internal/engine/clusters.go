@@ -11,8 +11,8 @@ import (
 
 	kubelabels "k8s.io/apimachinery/pkg/labels"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -137,7 +137,7 @@ func (i *Inventory) addGroup(object groupObject) {
 	group := target.Group{Name: object.Metadata.Name, Labels: object.Metadata.Labels, Selector: nothing()}
 	switch _, err := object.Spec.Selector.Compile(); {
 	case err != nil:
-		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: diff.WithText(err, diff.PrintableLine(diff.WithoutMiddle(err.Error(), maxText)))})
+		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: mask.WithText(err, mask.PrintableLine(mask.WithoutMiddle(err.Error(), maxText)))})
 	case object.Spec.Selector != nil:
 		group.Selector = *object.Spec.Selector
 	}
@@ -232,7 +232,7 @@ func (o clusterObject) state() string {
 	case o.Status.Display.State == "":
 		return string(status.Ready)
 	}
-	return diff.PrintableLine(diff.WithoutMiddle(o.Status.Display.State, maxState))
+	return mask.PrintableLine(mask.WithoutMiddle(o.Status.Display.State, maxState))
 }
 
 // groupObject is what this provider reads of a ClusterGroup

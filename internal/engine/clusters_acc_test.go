@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -27,7 +27,7 @@ func TestInventory(t *testing.T) {
 	}})
 	engine := New(Settings{Namespace: testenv.FleetNamespace}, func() (Connection, error) {
 		return kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
-	}, nil, &diff.Masker{})
+	}, nil, &mask.Masker{})
 
 	inventory, err := engine.Inventory(t.Context())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -22,7 +22,7 @@ import (
 func realEngine(t *testing.T, fleet *testenv.Fleet, settings Settings) *Engine {
 	t.Helper()
 	settings.Namespace, settings.Parallelism = testenv.FleetNamespace, 4
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	return New(settings, func() (Connection, error) {
 		return kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, masker)
 	}, realCharts(), masker)

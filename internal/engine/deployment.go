@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -65,7 +65,7 @@ func decodeDeployment(object json.RawMessage) (bundleDeployment, error) {
 func partialDeployment(object json.RawMessage, cause error) (bundleDeployment, error) {
 	var of onlyAbout
 	err := json.Unmarshal(object, &of)
-	return bundleDeployment{Metadata: of.Metadata, unreadable: diff.WithText(cause, short(cause.Error()))}, err
+	return bundleDeployment{Metadata: of.Metadata, unreadable: mask.WithText(cause, short(cause.Error()))}, err
 }
 
 // checkReadable returns an error if the status cannot be read.
@@ -133,10 +133,10 @@ const (
 const maxText = 2000
 
 // texts prepares messages of other programs for display.
-type texts struct{ masker *diff.Masker }
+type texts struct{ masker *mask.Masker }
 
 func (t texts) shown(text string) string {
-	return diff.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
+	return mask.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
 }
 
 // failureOf returns the message of a condition whose status is False. found is false if there is no
@@ -333,7 +333,7 @@ func (d *bundleDeployment) trim() {
 
 // short returns the beginning and the end of a text that is masked and shown later. It keeps more
 // than the shown part, so that no secret is cut within that part.
-func short(text string) string { return strings.Clone(diff.WithoutMiddle(text, 4*maxText)) }
+func short(text string) string { return strings.Clone(mask.WithoutMiddle(text, 4*maxText)) }
 
 // finding returns what the agent reports about objects.
 func (d *bundleDeployment) finding(t texts) release.Finding {
@@ -363,7 +363,7 @@ func (o object) key(t texts) string {
 	if o.Namespace != "" {
 		name = o.Namespace + "/" + name
 	}
-	return diff.PrintableLine(t.shown(o.Kind + " " + name))
+	return mask.PrintableLine(t.shown(o.Kind + " " + name))
 }
 
 // counts returns the numbers of objects that the agent reports.

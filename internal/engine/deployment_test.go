@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -47,7 +47,7 @@ func TestDetermine(t *testing.T) {
 		"an object is missing":             {deployment: `{` + applied + `"ready": true, "modifiedStatus": [{"kind": "Service", "apiVersion": "v1", "namespace": "a", "name": "b", "missing": true}]}}`, state: status.Modified, text: "Service a/b is missing"},
 		"a message with control sequences": {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "message": "\u001b[2J hunter2-hunter2"}]}}`, state: status.ErrApplied, text: `\x1b[2J (sensitive value)`},
 	}
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add("hunter2-hunter2")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,11 +86,11 @@ func TestAttackHugeStatus(t *testing.T) {
 	if kept := len(bd.Status.Conditions[0].Message) + len(bd.Status.Resources); kept > 5*maxText+maxResources {
 		t.Errorf("%d bytes and objects are kept", kept)
 	}
-	_, text := sighting{deployment: bd, digest: "v1-new"}.determine(texts{&diff.Masker{}})
+	_, text := sighting{deployment: bd, digest: "v1-new"}.determine(texts{&mask.Masker{}})
 	if len(text) > maxText+100 {
 		t.Errorf("the message has %d bytes", len(text))
 	}
-	finding := bd.finding(texts{&diff.Masker{}})
+	finding := bd.finding(texts{&mask.Masker{}})
 	if len(finding.NotReady)+len(finding.Missing)+len(finding.Modified) > 2*maxObjects || finding.Ready != 0 {
 		t.Errorf("got %d objects that are not ready and %d that differ", len(finding.NotReady), len(finding.Modified))
 	}
@@ -102,7 +102,7 @@ func TestAttackHugeStatus(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, difference := range differences(`{"spec":{"replicas":3,"template":{"a":null}},"data":{"password":"secret"}}`, texts{&diff.Masker{}}) {
+	for _, difference := range differences(`{"spec":{"replicas":3,"template":{"a":null}},"data":{"password":"secret"}}`, texts{&mask.Masker{}}) {
 		got = append(got, difference.Path)
 	}
 	if diff := cmp.Diff([]string{"data.password", "spec.replicas", "spec.template.a"}, got); diff != "" {
@@ -127,7 +127,7 @@ func TestRefreshHidesSecrets(t *testing.T) {
 		}
 		prior.Known.Instance = "i"
 		found := deploy.Observation{Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{}}
-		(&Engine{texts: texts{&diff.Masker{}}}).observe(t.Context(), nil, seen, deploy.DriftLive, map[deploy.Key]deploy.Record{key: prior}, &found)
+		(&Engine{texts: texts{&mask.Masker{}}}).observe(t.Context(), nil, seen, deploy.DriftLive, map[deploy.Key]deploy.Record{key: prior}, &found)
 		return found.Records[key].Message
 	}
 	secret := func() map[string]string { return map[string]string{annotationSecrets: "true"} }

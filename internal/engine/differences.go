@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -26,7 +26,7 @@ func differences(patch string, t texts) []release.Difference {
 	collectPaths(changes, "", maxDepth, &paths)
 	found := make([]release.Difference, len(paths))
 	for i, path := range paths {
-		found[i].Path = diff.PrintableLine(t.shown(path))
+		found[i].Path = mask.PrintableLine(t.shown(path))
 	}
 	return found
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -58,7 +58,7 @@ type Engine struct {
 
 // New makes an engine. connect connects to the management cluster when that is first needed. masker
 // masks the credentials.
-func New(settings Settings, connect func() (Connection, error), charts Charts, masker *diff.Masker) *Engine {
+func New(settings Settings, connect func() (Connection, error), charts Charts, masker *mask.Masker) *Engine {
 	settings.OnOffline = cmp.Or(settings.OnOffline, FailOffline)
 	settings.OfflineAfter = cmp.Or(settings.OfflineAfter, DefaultOfflineAfter)
 	settings.Parallelism = max(1, settings.Parallelism)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // keptSuffix is added to the digest of a deployment whose objects must stay. The deployment then
@@ -65,7 +65,7 @@ func (e *Engine) HandBack(ctx context.Context, request deploy.Request, keys []de
 	var handing sync.WaitGroup
 	for bundle, of := range bundles {
 		failed := func(err error) { h.fail(of, err) }
-		handing.Go(status.RecoveringTo(failed, "handing back", func() { h.bundle(ctx, bundle, of) }))
+		handing.Go(panics.RecoveringTo(failed, "handing back", func() { h.bundle(ctx, bundle, of) }))
 	}
 	handing.Wait()
 	return h.left

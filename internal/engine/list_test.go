@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -95,14 +95,14 @@ func TestUnreadableDeployment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, text := sighting{deployment: &bd}.determine(texts{&diff.Masker{}})
+	state, text := sighting{deployment: &bd}.determine(texts{&mask.Masker{}})
 	if state != status.ErrApplied || !strings.HasPrefix(text, "the status of BundleDeployment b/web, which") || strings.ContainsRune(text, '\x1b') {
 		t.Errorf("state %s, %q", state, text)
 	}
 	if bd.isRemoved("") || bd.isApplied("") {
 		t.Error("it counts as removed or applied")
 	}
-	engine := New(Settings{Namespace: "n"}, nil, nil, &diff.Masker{})
+	engine := New(Settings{Namespace: "n"}, nil, nil, &mask.Masker{})
 	key, digest := deploy.Key{Cluster: "c", Bundle: "web"}, "v1-0123456789abcdef0123456789abcdef"
 	bundle := metadata{Name: "web", Generation: 1, Labels: labelsOf(nil, mark{Bundle: "web"}, digest), Annotations: map[string]string{
 		annotationGeneration: "1", annotationDeployments: `{"c":"` + digest + `"}`,

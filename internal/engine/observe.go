@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -23,7 +24,7 @@ func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, dr
 		return found
 	}
 	var seen view
-	err := status.Recovering("reading the management cluster", func() error {
+	err := panics.Recovering("reading the management cluster", func() error {
 		c, err := e.management()
 		if err != nil {
 			return err
@@ -81,7 +82,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		}
 		if err := s.deployment.checkReadable(); err != nil {
 			found.Records[key] = prior
-			found.Failures = append(found.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the deployment", Err: diff.WithText(err, e.texts.shown(err.Error()))})
+			found.Failures = append(found.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the deployment", Err: mask.WithText(err, e.texts.shown(err.Error()))})
 			continue
 		}
 		record, finding := e.observed(prior, s, drift)
@@ -137,7 +138,7 @@ func withoutSecrets(prior deploy.Record, s sighting) string {
 		return "the management cluster has the message, which can contain secret values"
 	}
 	of := s.deployment.Metadata
-	return diff.PrintableLine("BundleDeployment " + of.Namespace + "/" + of.Name + " has the message, which can contain secret values")
+	return mask.PrintableLine("BundleDeployment " + of.Namespace + "/" + of.Name + " has the message, which can contain secret values")
 }
 
 // observed returns the record of a deployment from what was read. The finding is nil if the objects
@@ -152,7 +153,7 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 	if drift == deploy.DriftRelease && record.State == status.Modified {
 		record.State, text = status.Ready, ""
 	}
-	record.Message = status.Message(diff.PrintableLine(text))
+	record.Message = status.Message(mask.PrintableLine(text))
 	record.Waits = s.agent.offline && e.settings.OnOffline == LeaveOffline && record.State == status.WaitApplied
 	switch {
 	case s.deployment == nil || !record.State.Settled() && record.State != status.Modified && record.State != status.OutOfSync:

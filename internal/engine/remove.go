@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -46,7 +47,7 @@ func (r removal) all(ctx context.Context) {
 			for _, dependant := range before[name] {
 				<-ended[dependant]
 			}
-			status.RecoveringTo(failed, "removing", func() { r.bundle(ctx, name, r.withoutHeld(keys, before[name])) })()
+			panics.RecoveringTo(failed, "removing", func() { r.bundle(ctx, name, r.withoutHeld(keys, before[name])) })()
 		})
 	}
 	removing.Wait()
@@ -198,7 +199,7 @@ func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []
 		}
 	}
 	for _, cluster := range clusters {
-		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "waiting for an agent", func() {
+		waiting.Go(panics.RecoveringTo(func(err error) { note(cluster, err) }, "waiting for an agent", func() {
 			var starved starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
 				if bd == nil || isDone(bd) {

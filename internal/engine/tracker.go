@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // tracker follows the BundleDeployments of one target: one list and one watch for all goroutines
@@ -40,7 +40,7 @@ const rewatch = time.Second
 // follow keeps the deployments up to date until ctx ends.
 func (t *tracker) follow(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := status.Recovering("watching BundleDeployments", func() error { return t.watch(ctx) })()
+		err := panics.Recovering("watching BundleDeployments", func() error { return t.watch(ctx) })()
 		t.mu.Lock()
 		t.err = err
 		t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // view is the state of one target in the management cluster.
@@ -44,16 +44,16 @@ func selector(owner string, instances map[string]bool) string {
 func (e *Engine) look(ctx context.Context, c *client, owner string, instances map[string]bool) (view, error) {
 	found := view{}
 	var reading errgroup.Group
-	reading.Go(status.Recovering("listing Bundles", func() (err error) {
+	reading.Go(panics.Recovering("listing Bundles", func() (err error) {
 		found.bundles, err = e.listBundles(ctx, c, owner, instances)
 		return err
 	}))
-	reading.Go(status.Recovering("listing clusters", func() (err error) {
+	reading.Go(panics.Recovering("listing clusters", func() (err error) {
 		found.clusters, err = e.listClusters(ctx, c)
 		return err
 	}))
 	var listed []*bundleDeployment
-	reading.Go(status.Recovering("listing BundleDeployments", func() error {
+	reading.Go(panics.Recovering("listing BundleDeployments", func() error {
 		_, err := c.deployments(ctx, selector(owner, instances), func(bd *bundleDeployment) { listed = append(listed, bd) })
 		if err != nil {
 			return e.failed("listing the BundleDeployments of", err)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // Group runs work once for several callers that request it at the same time. The zero value is
@@ -31,7 +31,7 @@ func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.
 			var done V
 			// Data from a server can make a library panic, and no caller recovers in this
 			// goroutine.
-			err := status.Recovering(doing, func() (err error) {
+			err := panics.Recovering(doing, func() (err error) {
 				done, err = work(ctx)
 				return err
 			})()

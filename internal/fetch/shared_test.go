@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 var errDown = errors.New("down")
@@ -61,7 +61,7 @@ func TestGroup(t *testing.T) {
 							}
 							return "made", tt.err
 						})
-						switch panicked := new(status.PanicError); {
+						switch panicked := new(panics.Error); {
 						case leaves:
 							if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) >= long {
 								t.Errorf("who gives up leaves with %q, %v after %s", got, err, time.Since(begun))

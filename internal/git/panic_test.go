@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // A panic while a commit is fetched becomes the error of Fetch.
@@ -20,7 +20,7 @@ func TestFetchThatPanics(t *testing.T) {
 	client.trees = nil // Writing to it panics.
 	t.Cleanup(func() { _ = client.Close() })
 	_, err = client.Fetch(t.Context(), server.URL("repo"), commit, Ref{Branch: "main"})
-	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+	if panicked := new(panics.Error); !errors.As(err, &panicked) {
 		t.Errorf("error = %v, want a panic", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const (
@@ -91,7 +91,7 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelFetches)
 	for name, commit := range links {
-		group.Go(status.Recovering("reading submodule "+name, func() error {
+		group.Go(panics.Recovering("reading submodule "+name, func() error {
 			module, err := c.module(ctx, at, declared[name], commit, hint, left, nesting)
 			if err != nil {
 				return &SubmoduleError{Path: name, Err: err}

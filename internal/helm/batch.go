@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // writes is how many objects are written at the same time.
@@ -70,7 +70,7 @@ func each(objects kube.ResourceList, write func(object *resource.Info) error) []
 	errs := make([]error, len(objects))
 	for i, object := range objects {
 		writing.Go(func() error {
-			errs[i] = status.Recovering("writing "+titleOf(object), func() error { return write(object) })()
+			errs[i] = panics.Recovering("writing "+titleOf(object), func() error { return write(object) })()
 			return nil
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // Objects that do not depend on each other are written in parallel, in Helm's order.
@@ -90,7 +90,7 @@ func TestEachWritesBesideAPanic(t *testing.T) {
 		written.Add(1)
 		return nil
 	})
-	if panicked := new(status.PanicError); len(errs) != 1 || !errors.As(errs[0], &panicked) || written.Load() != 2 {
+	if panicked := new(panics.Error); len(errs) != 1 || !errors.As(errs[0], &panicked) || written.Load() != 2 {
 		t.Errorf("%d written, errors %v", written.Load(), errs)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -93,11 +93,11 @@ func (c *capabilityReader) ask(ctx context.Context) (*discoveredCapabilities, er
 		version *apiversion.Info
 		found   = discovered{ServerResourcesInterface: client}
 	)
-	asking.Go(status.Recovering("reading the version of the API server", func() (err error) {
+	asking.Go(panics.Recovering("reading the version of the API server", func() (err error) {
 		version, err = asked.ServerVersionWithContext(ctx)
 		return err
 	}))
-	asking.Go(status.Recovering("reading the API groups of the cluster", func() error {
+	asking.Go(panics.Recovering("reading the API groups of the cluster", func() error {
 		found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
 		return nil
 	}))

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // Inspect reports the condition of the objects of releases on the cluster.
@@ -41,7 +41,7 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 	var discovering sync.WaitGroup
 	// Errors are ignored here: the kinds are read again when they are needed, and the error
 	// occurs there.
-	discovering.Go(status.RecoveringTo(func(error) {}, "reading the kinds of the cluster", n.connection.discover))
+	discovering.Go(panics.RecoveringTo(func(error) {}, "reading the kinds of the cluster", n.connection.discover))
 	read, err := n.contents.read(ctx, releases)
 	discovering.Wait()
 	if err != nil {

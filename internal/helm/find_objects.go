@@ -17,8 +17,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // lookups is how many requests of one call run in parallel.
@@ -78,7 +78,7 @@ func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[g
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for at, members := range groups {
-		looking.Go(status.Recovering("looking for objects", func() error {
+		looking.Go(panics.Recovering("looking for objects", func() error {
 			objects := client.Resource(at.resource).Namespace(at.namespace)
 			there, err := existing(ctx, objects, members)
 			if apierrors.IsForbidden(err) && !passOver(err) { // A user who may not list may still get single objects.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
@@ -77,7 +77,7 @@ type clusterWide struct {
 	charts *render.Charts
 	cache  *RecordCache
 	// masker hides the secret values that the provider has.
-	masker *diff.Masker
+	masker *mask.Masker
 	inUse  *namespaces
 	// recordNamespaces are those whose release records are listed, nil for all.
 	recordNamespaces []string
@@ -86,7 +86,7 @@ type clusterWide struct {
 // New makes a client of a cluster's connection. It sends no request. Errors of its operations
 // contain no value that masker hides, and no value of a Secret that an operation writes or
 // reads. Release records are listed in the given namespaces, or in all if there are none.
-func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker, recordNamespaces ...string) *Client {
+func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *mask.Masker, recordNamespaces ...string) *Client {
 	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces})
 }
 

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -216,7 +216,7 @@ func joined(errs []error) error {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return diff.WithText(errors.Join(errs...), strings.Join(texts, " && "))
+	return mask.WithText(errors.Join(errs...), strings.Join(texts, " && "))
 }
 
 // DeleteWithPropagationPolicy deletes objects, those of a batch in parallel. It deletes exactly the

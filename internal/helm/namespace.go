@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -226,7 +227,7 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
-		looking.Go(status.Recovering("listing the namespace", func() error {
+		looking.Go(panics.Recovering("listing the namespace", func() error {
 			found, err := kind.in(ctx, client.Resource(kind.resource).Namespace(namespace))
 			mu.Lock()
 			defer mu.Unlock()

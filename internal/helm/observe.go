@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -112,7 +112,7 @@ func (x *recordIndex) eachRecord(ctx context.Context, namespaces []string, selec
 	listing.SetLimit(lookups)
 	for i, namespace := range namespaces {
 		listing.Go(func() error {
-			errs[i] = status.Recovering("listing the release records", func() (err error) {
+			errs[i] = panics.Recovering("listing the release records", func() (err error) {
 				secrets, err := x.connection.secrets(namespace)
 				if err != nil {
 					return err

@@ -23,7 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery/cached/memory"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -35,7 +35,7 @@ type operation struct {
 	config  *action.Configuration
 	client  *kubeClient
 	records *recordDriver
-	masker  *diff.Masker
+	masker  *mask.Masker
 	keep    func(*helmrelease.Release)
 	able    *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
 	// leave ends the use of the namespace by this operation. See namespaces.enter.
@@ -49,7 +49,7 @@ type operations struct {
 	capabilities *capabilityReader
 	contents     *recordReader
 	// masker hides the secret values that the provider has.
-	masker *diff.Masker
+	masker *mask.Masker
 }
 
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless

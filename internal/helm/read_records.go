@@ -18,8 +18,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/paging"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -98,7 +98,7 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([
 			continue
 		}
 		reading.Go(func() error {
-			if err := status.Recovering("reading the record of release "+of.Observed.Release, func() error {
+			if err := panics.Recovering("reading the record of release "+of.Observed.Release, func() error {
 				found[i] = readRecord(ctx, client, of)
 				return nil
 			})(); err != nil {

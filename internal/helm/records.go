@@ -18,11 +18,11 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -66,7 +66,7 @@ type recordDriver struct {
 	// by is the target that reads and writes the records.
 	by release.Claimant
 	// masker hides the values of Secrets in records.
-	masker *diff.Masker
+	masker *mask.Masker
 	// deleted are the names of deleted records.
 	deleted []string
 	// before is called before a record is created. accept is called before Get returns a
@@ -380,13 +380,13 @@ func (d *recordDriver) read(name string) error {
 		newest  *helmrelease.Release
 		unread  error
 	)
-	reading.Go(status.Recovering("listing release records", func() (err error) {
+	reading.Go(panics.Recovering("listing release records", func() (err error) {
 		selector := klabels.SelectorFromSet(klabels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
 	}))
 	if d.newest > 0 {
-		reading.Go(status.Recovering("reading a release record", func() error {
+		reading.Go(panics.Recovering("reading a release record", func() error {
 			newest, unread = d.listed(recordName(name, d.newest))
 			return nil // The result counts only if this is still the newest record.
 		}))

@@ -20,8 +20,9 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -68,7 +69,7 @@ func (r *requestErrors) err() error {
 type errorRecorder struct {
 	next     http.RoundTripper
 	requests *requestErrors
-	masker   *diff.Masker
+	masker   *mask.Masker
 	//nolint:containedctx // the context of the operation, for which the transport exists
 	ctx context.Context
 }
@@ -150,7 +151,7 @@ type recordingGetter struct {
 	genericclioptions.RESTClientGetter
 	requests *requestErrors
 	ahead    *responseCache
-	masker   *diff.Masker
+	masker   *mask.Masker
 	//nolint:containedctx // Helm hands none on to its requests; the getter exists for one operation
 	ctx context.Context
 }
@@ -196,7 +197,7 @@ func (r *requestErrors) withType(err error) error {
 	if err == nil || cause == nil {
 		return err
 	}
-	return diff.WithText(errors.Join(err, cause), err.Error())
+	return mask.WithText(errors.Join(err, cause), err.Error())
 }
 
 // validatesFields reports whether an API server validates the fields of all kinds itself.
@@ -229,7 +230,7 @@ func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, 
 		_, failure = server.Discovery().ServerVersion()
 	}
 	if failure != nil {
-		return nil, diff.WithText(errors.Join(err, failure), err.Error())
+		return nil, mask.WithText(errors.Join(err, failure), err.Error())
 	}
 	k.Factory = k.renew()
 	return k.buildOnce(text, validate, isTarget)
@@ -280,7 +281,7 @@ func explainedHook(k *kubeClient, objects kube.ResourceList, err error) error {
 	if cause == nil {
 		return fmt.Errorf("running the hook %s: %w", titleOf(objects[0]), err)
 	}
-	return diff.WithText(errors.Join(err, cause), "a hook is "+cause.Error())
+	return mask.WithText(errors.Join(err, cause), "a hook is "+cause.Error())
 }
 
 // WatchUntilReady waits for a hook. Helm's own wait cannot be cancelled. When this wait ends
@@ -288,7 +289,7 @@ func explainedHook(k *kubeClient, objects kube.ResourceList, err error) error {
 func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
 	watched, client := make(chan error, 1), *k.Client // A later Build can replace the factory of k while this goroutine still runs.
 	go func() {
-		watched <- status.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
+		watched <- panics.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
 	}()
 	if len(objects) > 0 {
 		k.pending(release.Unready{Object: titleOf(objects[0]), Reason: "a hook that has not ended"}, len(objects))

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // When an API server or one of its webhooks refuses an object, it can quote the object. So an
@@ -22,7 +22,7 @@ import (
 
 // collectSecretsOfManifest adds the values of all Secrets in a manifest. A manifest that
 // cannot be read has no Secret that could be sent.
-func collectSecretsOfManifest(masker *diff.Masker, stream string) {
+func collectSecretsOfManifest(masker *mask.Masker, stream string) {
 	if !strings.Contains(stream, "Secret") {
 		return
 	}
@@ -36,7 +36,7 @@ func collectSecretsOfManifest(masker *diff.Masker, stream string) {
 }
 
 // collectSecretsOfRecord adds the values of all Secrets in a record.
-func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
+func collectSecretsOfRecord(masker *mask.Masker, record *helmrelease.Release) {
 	collectSecretsOfManifest(masker, record.Manifest)
 	for _, hook := range record.Hooks {
 		collectSecretsOfManifest(masker, hook.Manifest)
@@ -44,7 +44,7 @@ func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
 }
 
 // collectSecretsOfLookup adds the values of the Secrets that templates look up.
-func collectSecretsOfLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+func collectSecretsOfLookup(getter action.RESTClientGetter, masker *mask.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		found, err := lookup(ctx, getter, apiVersion, kind, namespace, name)
 		if err == nil {
@@ -59,7 +59,7 @@ func collectSecretsOfLookup(getter action.RESTClientGetter, masker *diff.Masker)
 type secretCollectingStore struct {
 	corev1client.SecretInterface
 
-	masker *diff.Masker
+	masker *mask.Masker
 }
 
 func (s secretCollectingStore) collect(record *corev1.Secret) {
@@ -109,7 +109,7 @@ func MaskSecrets(stream string, texts ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	for _, object := range parsed {
 		masker.Publish(object.GetName(), object.GetNamespace())
 	}

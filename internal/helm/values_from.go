@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -66,7 +66,7 @@ func readValuesObject(ctx context.Context, connection *connection, reference tar
 
 // withValuesFrom merges values from objects on the cluster over the values of the deployment
 // (Fleet: internal/helmdeployer/install.go).
-func withValuesFrom(ctx context.Context, connection *connection, masker *diff.Masker, d target.Deployment) (target.Deployment, error) {
+func withValuesFrom(ctx context.Context, connection *connection, masker *mask.Masker, d target.Deployment) (target.Deployment, error) {
 	sources := d.ValuesFrom()
 	if len(sources) == 0 {
 		return d, nil

@@ -14,9 +14,9 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -140,7 +140,7 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 // first. A damaged record can cause a panic, from which the caller's goroutine recovers.
 func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, w release.Write, observed *release.Observed) error {
 	var making errgroup.Group
-	making.Go(status.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, w, observed) }))
+	making.Go(panics.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, w, observed) }))
 	op.records.prefetchHistory(d.Release) //nolint:contextcheck // the records have it
 	return making.Wait()
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // credentials sign requests. Credentials without an expiry are valid until a server refuses them.
@@ -131,7 +131,7 @@ func (a *authenticator) begin(by context.Context) {
 	a.running = begun
 	go func() {
 		defer cancel()
-		begun.err = status.Recovering("reading credentials", func() (err error) {
+		begun.err = panics.Recovering("reading credentials", func() (err error) {
 			begun.got, err = a.read(ctx)
 			return err
 		})()

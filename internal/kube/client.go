@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 var _ genericclioptions.RESTClientGetter = (*Client)(nil)
@@ -44,14 +44,14 @@ type Client struct {
 
 // New makes a client. It reads the kubeconfig files of the connection and opens no network
 // connection. Every credential of the client is added to masker before it is sent.
-func New(c Connection, masker *diff.Masker) (*Client, error) {
+func New(c Connection, masker *mask.Masker) (*Client, error) {
 	return new(Kubeconfigs).Client(c, masker)
 }
 
 // Client does the same as New, and reads each kubeconfig file once for all clients.
-func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error) {
+func (k *Kubeconfigs) Client(c Connection, masker *mask.Masker) (*Client, error) {
 	if masker == nil {
-		masker = &diff.Masker{}
+		masker = &mask.Masker{}
 	}
 	c.AddSecrets(masker)
 	if err := c.Validate(); err != nil {
@@ -95,7 +95,7 @@ func newClient(shared *rest.Config) (*Client, error) {
 // default client-go gives each client its own limit and, with a proxy or an exec plugin, its own
 // connections. A command that prints credentials may take limit. The credentials of requests are
 // added to masker.
-func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest.Config, error) {
+func share(config *rest.Config, limit time.Duration, masker *mask.Masker) (*rest.Config, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, &ConnectionError{Attribute: "host", Message: "is not the address of an API server"}

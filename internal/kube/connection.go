@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, by
@@ -178,7 +178,7 @@ func (c Connection) contexts() []setting {
 
 // restConfig makes the configuration of a client. It uses load for kubeconfig files that the
 // connection or the environment names.
-func (c Connection) restConfig(load kubeconfigLoader, masker *diff.Masker) (*rest.Config, error) {
+func (c Connection) restConfig(load kubeconfigLoader, masker *mask.Masker) (*rest.Config, error) {
 	if err := c.Require(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 var _ discovery.AggregatedDiscoveryInterfaceWithContext = discoverer{}
@@ -73,7 +73,7 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	request := first.Clone(s.ctx) //nolint:contextcheck // the context of the first request ends with its response
 	request.URL.Path += "s"
 	// If this request fails, RoundTrip sends it again and returns its error.
-	s.asking.Go(status.RecoveringTo(func(error) {}, "reading the API groups", func() {
+	s.asking.Go(panics.RecoveringTo(func(error) {}, "reading the API groups", func() {
 		response, err := next.RoundTrip(request)
 		if err != nil {
 			return

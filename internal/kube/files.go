@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const (
@@ -83,7 +83,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 	// Opening a pipe waits for the process that writes to it, and cannot be cancelled.
 	go func() {
 		var got result
-		got.err = status.Recovering("reading a file", func() (err error) {
+		got.err = panics.Recovering("reading a file", func() (err error) {
 			got.content, err = readAll(path, limit)
 			return err
 		})()

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 func TestKubeconfigIsReadOnce(t *testing.T) {
@@ -24,7 +24,7 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 	}
 	var read Kubeconfigs
 	for i, context := range []string{"one", "two"} {
-		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load, &diff.Masker{})
+		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load, &mask.Masker{})
 		if err != nil {
 			t.Fatalf("context %s: %v", context, err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // depth is how much of each object is read.
@@ -98,7 +98,7 @@ func (l *lists) begin(key sharedKey) {
 	delete(l.next, key)
 	l.running[key] = true
 	go func() {
-		if err := status.Recovering("listing objects", func() error {
+		if err := panics.Recovering("listing objects", func() error {
 			list.found, list.complete, list.err = list.read(list.ctx, key, list.wanted)
 			return nil
 		})(); err != nil {

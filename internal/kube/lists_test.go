@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // shelf contains the objects of a list. Reading it takes a second.
@@ -156,7 +156,7 @@ func TestListThatPanics(t *testing.T) {
 				<-end
 				panic("broken")
 			})
-			if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+			if panicked := new(panics.Error); !errors.As(err, &panicked) {
 				t.Errorf("error = %v, want a panic", err)
 			}
 		})

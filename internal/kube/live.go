@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -108,7 +108,7 @@ func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth
 	requests := make(chan struct{}, atOnce)
 	var looking sync.WaitGroup
 	for key, members := range groups {
-		looking.Go(status.RecoveringTo(func(err error) {
+		looking.Go(panics.RecoveringTo(func(err error) {
 			for _, member := range members {
 				note(member, readResult{err: err})
 			}
@@ -139,7 +139,7 @@ func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFu
 		members = lacking
 	}
 	get := func(object *resource.Info) (seen readResult) {
-		defer status.Recover("reading "+describe(object), &seen.err)
+		defer panics.Recover("reading "+describe(object), &seen.err)
 		requests <- struct{}{}
 		defer func() { <-requests }()
 		if ctx.Err() != nil {
@@ -167,7 +167,7 @@ func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFu
 	}
 	var getting sync.WaitGroup
 	for _, member := range members {
-		getting.Go(status.RecoveringTo(func(err error) { note(member, readResult{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
+		getting.Go(panics.RecoveringTo(func(err error) { note(member, readResult{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
 	}
 	getting.Wait()
 }

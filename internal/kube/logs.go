@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // Limits for what is read of the logs of failed containers.
@@ -49,7 +49,7 @@ func wordsOf(log string) string {
 	}
 	var lines []string
 	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(diff.Printable(line)); line != "" {
+		if line = strings.TrimSpace(mask.Printable(line)); line != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 type panickingTransport struct{}
@@ -31,7 +31,7 @@ func TestPanicBesideARequest(t *testing.T) {
 	t.Parallel()
 	isPanic := func(t *testing.T, err error) {
 		t.Helper()
-		if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+		if panicked := new(panics.Error); !errors.As(err, &panicked) {
 			t.Errorf("error = %v, want a PanicError", err)
 		}
 	}

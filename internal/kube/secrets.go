@@ -11,12 +11,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // AddSecrets adds the credentials of a connection to a masker. Credentials in files are added by
 // New and by the requests that they sign.
-func (c Connection) AddSecrets(masker *diff.Masker) {
+func (c Connection) AddSecrets(masker *mask.Masker) {
 	masker.Add(c.Token, c.Password, c.ClientKey)
 	addUser(masker, c.Host)
 	addUser(masker, c.ProxyURL)
@@ -34,7 +34,7 @@ func (c Connection) AddSecrets(masker *diff.Masker) {
 }
 
 // addUsers adds the credentials of all users of a kubeconfig.
-func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
+func addUsers(masker *mask.Masker, config *clientcmdapi.Config) {
 	for _, user := range config.AuthInfos {
 		masker.Add(user.Token, user.Password, string(user.ClientKeyData))
 		if user.AuthProvider != nil {
@@ -56,7 +56,7 @@ func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
 }
 
 // addUser adds the user and the password of an address. A user without a password can be a token.
-func addUser(masker *diff.Masker, address string) {
+func addUser(masker *mask.Masker, address string) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.User == nil {
 		return
@@ -66,7 +66,7 @@ func addUser(masker *diff.Masker, address string) {
 }
 
 // addConfig adds the credentials of a configuration, from any source.
-func addConfig(masker *diff.Masker, config *rest.Config) {
+func addConfig(masker *mask.Masker, config *rest.Config) {
 	masker.Add(config.BearerToken, config.Password, string(config.KeyData))
 	if config.ExecProvider != nil {
 		for _, variable := range config.ExecProvider.Env {
@@ -92,7 +92,7 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 // any source. A server can repeat the credentials in its response.
 type credentialCollector struct {
 	next   http.RoundTripper
-	masker *diff.Masker
+	masker *mask.Masker
 	last   *atomic.Value
 }
 

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // echoHeader refuses every request and repeats its credentials, as some proxies do.
@@ -58,7 +58,7 @@ func TestAttackEchoedCredentials(t *testing.T) {
 			connection := to(server)
 			connection.Token = ""
 			change(t, &connection)
-			masker := &diff.Masker{}
+			masker := &mask.Masker{}
 			client, err := kube.New(connection, masker)
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -123,7 +123,7 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 		w.running[key] = cancel
 		w.all.Go(func() {
 			defer cancel()
-			err := status.Recovering("watching objects", func() error { return w.follow(watching, key, options, names) })()
+			err := panics.Recovering("watching objects", func() error { return w.follow(watching, key, options, names) })()
 			w.send(watching, watchEvent{of: key, ended: true, err: err})
 		})
 	}

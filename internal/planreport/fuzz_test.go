@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // No text ends the data of a page, and reading the data returns the text.
@@ -32,7 +32,7 @@ func FuzzPage(f *testing.F) {
 			Deployments: []Deployment{{Cluster: name, Bundle: name, Reason: text, Objects: []Object{{Key: name}}, Notes: []string{text}, Diff: name}},
 			Stages:      []Stage{{Text: text, Deployments: []string{name}}}, Warnings: []Warning{{Summary: text, Detail: text}}, Diffs: map[string]string{name: text},
 		}})
-		report.Targets[0].edit(diff.PrintableLine, diff.Printable)
+		report.Targets[0].edit(mask.PrintableLine, mask.Printable)
 		page, err := renderHTML(report)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		text = diff.Printable(text)
+		text = mask.Printable(text)
 		lines := strings.Split(fenced("diff", text), "\n")
 		fence := lines[len(lines)-2]
 		for _, line := range lines[1 : len(lines)-2] {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 const (
@@ -181,7 +181,7 @@ func heldBlocks(t *Target) []block {
 	}
 	blocks := []block{{text: "\nHeld deployments of target " + code(t.Name) + ":\n\n"}}
 	for _, reason := range slices.Sorted(maps.Keys(held)) {
-		blocks = append(blocks, block{thing: "reason", text: fmt.Sprintf("- %s: %s\n", named(held[reason]), code(diff.WithoutMiddle(diff.PrintableLine(reason), maxDetail)))})
+		blocks = append(blocks, block{thing: "reason", text: fmt.Sprintf("- %s: %s\n", named(held[reason]), code(mask.WithoutMiddle(mask.PrintableLine(reason), maxDetail)))})
 	}
 	return blocks
 }
@@ -225,7 +225,7 @@ func (t *Target) details(change *sameChange) string {
 	mark, _, _ := strings.Cut(markOf(d.Action), " ")
 	fmt.Fprintf(&text, "\n<details><summary>%s %s on %s: %s</summary>\n\n", mark, code(d.Bundle), named(change.clusters), d.objectsText())
 	for _, note := range d.Notes {
-		fmt.Fprintf(&text, "- %s\n", code(diff.PrintableLine(note)))
+		fmt.Fprintf(&text, "- %s\n", code(mask.PrintableLine(note)))
 	}
 	shown := cmp.Or(t.Diffs[d.Diff], objectLines(d))
 	if shown != "" {
@@ -279,7 +279,7 @@ func warningBlocks(t *Target) []block {
 	blocks := make([]block, 0, len(t.Warnings))
 	for _, warning := range t.Warnings {
 		blocks = append(blocks, block{thing: "warning", text: fmt.Sprintf("\n<details><summary>Warning: %s</summary>\n\n%s\n</details>\n",
-			code(diff.WithoutMiddle(diff.PrintableLine(warning.Summary), maxDetail)), fenced("text", diff.WithoutMiddle(warning.Detail, maxDetail)))})
+			code(mask.WithoutMiddle(mask.PrintableLine(warning.Summary), maxDetail)), fenced("text", mask.WithoutMiddle(warning.Detail, maxDetail)))})
 	}
 	return blocks
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -43,7 +43,7 @@ func Planned(in Input) Target {
 	}
 	for _, warning := range in.Warnings {
 		made.Warnings = append(made.Warnings, Warning{
-			Summary: diff.WithoutMiddle(warning.Summary, maxWarning), Detail: diff.WithoutMiddle(warning.Detail, maxWarning),
+			Summary: mask.WithoutMiddle(warning.Summary, maxWarning), Detail: mask.WithoutMiddle(warning.Detail, maxWarning),
 		})
 	}
 	deployments := map[deploy.Key]*Deployment{}

@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
@@ -83,7 +84,7 @@ func mixed() planreport.Input {
 		diff.Preview{Cluster: "old", Bundle: "web", Kind: diff.Removed, Objects: []diff.ObjectChange{{Key: "ConfigMap/shop/web", Before: "x", Stays: true}}}.Diff(),
 	)
 	found.NotCompared.Add("the cluster does not respond", "us-1/random")
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add("kiwi-7f3a91")
 	return planreport.Input{
 		Owner: "platform", Name: "prod", Operation: planreport.Update, Plan: plan, Diff: found, Shown: masker.Shown,
@@ -109,7 +110,7 @@ func mixed() planreport.Input {
 func takenOver() planreport.Input {
 	objects := map[string]string{"ConfigMap/shop/web": "c2", "Deployment.apps/shop/web": "d2", "Service/shop/web": "s1"}
 	in := planreport.Input{
-		Owner: "platform", Name: "prod", Operation: planreport.Create, Shown: diff.Printable,
+		Owner: "platform", Name: "prod", Operation: planreport.Create, Shown: mask.Printable,
 		Plan: &deploy.Plan{
 			Change:  deploy.Change{Write: []target.Deployment{deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new")}},
 			Objects: map[deploy.Key]map[string]string{key("eu-1", "web"): objects, key("eu-2", "web"): objects, key("us-1", "web"): objects},
@@ -135,7 +136,7 @@ func hostile() planreport.Input {
 	)
 	text := "</details></script>\n````\n<!-- --><script>alert(1)</script>|| [x](javascript:alert(1)) @admin #1"
 	in := planreport.Input{
-		Owner: "o", Name: name, Operation: planreport.Create, Shown: (&diff.Masker{}).Shown,
+		Owner: "o", Name: name, Operation: planreport.Create, Shown: (&mask.Masker{}).Shown,
 		Plan: &deploy.Plan{
 			Change:  deploy.Change{Write: []target.Deployment{deployment(name, bundle, "v1-x"), deployment("a", bundle, "v1-x")}},
 			Objects: map[deploy.Key]map[string]string{key(name, bundle): {object: "x"}, key("a", bundle): {}},
@@ -181,7 +182,7 @@ func TestGolden(t *testing.T) {
 	destroyed.Plan = deploy.RemovalPlan(destroyed.Prior)
 	for name, inputs := range map[string][]planreport.Input{
 		"mixed": {mixed()}, "taken-over": {takenOver()}, "hostile": {hostile()}, "unknown": {unknown}, "several": {mixed(), destroyed},
-		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &deploy.Plan{}, Shown: diff.Printable}},
+		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &deploy.Plan{}, Shown: mask.Printable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

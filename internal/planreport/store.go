@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // maxStored is how many bytes of an existing file are read.
@@ -70,7 +70,7 @@ func parse(data []byte) (Report, error) {
 	seen := map[key]bool{}
 	for i := range report.Targets {
 		t := &report.Targets[i]
-		t.edit(diff.PrintableLine, diff.Printable)
+		t.edit(mask.PrintableLine, mask.Printable)
 		if t.Name == "" || seen[t.key()] || !t.isOrdered() {
 			return Report{}, errors.New("reading a report: its targets are not those of a report")
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // Writer writes the entries of one provider process to files. It is safe for concurrent use, and a
@@ -87,7 +87,7 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 		return nil
 	}
 	t.Run = w.run
-	t.edit(diff.PrintableLine, diff.Printable)
+	t.edit(mask.PrintableLine, mask.Printable)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.plans = w.plans || refreshed

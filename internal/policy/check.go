@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -293,5 +294,5 @@ func shown(text string) string {
 	if runes := []rune(text); len(runes) > longest {
 		text = string(runes[:longest]) + "..."
 	}
-	return diff.Printable(text)
+	return mask.Printable(text)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // maxLine is the maximum length of a line in bytes. An error can quote much more.
@@ -19,7 +19,7 @@ const maxLine = 600
 // Line returns the text of an event. The text is printable and has one line, for any names that a
 // cluster or a chart gave to its objects.
 func Line(event deploy.Event) string {
-	return cut(diff.PrintableLine(strings.Join(strings.Fields(text(event)), " ")), maxLine)
+	return cut(mask.PrintableLine(strings.Join(strings.Fields(text(event)), " ")), maxLine)
 }
 
 // Fields returns the parts of an event for a log. Parts without a meaning for the kind of event are
@@ -28,7 +28,7 @@ func Fields(event deploy.Event) map[string]any {
 	fields := map[string]any{}
 	set := func(name, value string) {
 		if value != "" {
-			fields[name] = cut(diff.PrintableLine(strings.Join(strings.Fields(value), " ")), maxLine)
+			fields[name] = cut(mask.PrintableLine(strings.Join(strings.Fields(value), " ")), maxLine)
 		}
 	}
 	set("target", event.Target)

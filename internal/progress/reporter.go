@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const (
@@ -56,7 +56,7 @@ func start(r *Reporter) *Reporter {
 	}
 	go func() {
 		defer close(r.ended)
-		status.RecoveringTo(func(error) {}, "writing the progress", run)()
+		panics.RecoveringTo(func(error) {}, "writing the progress", run)()
 	}()
 	return r
 }

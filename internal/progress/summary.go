@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // summary counts the deployments of all targets that are being applied.
@@ -69,5 +69,5 @@ func (s *summary) line(now time.Time) string {
 		first := s.waiting[0]
 		text += fmt.Sprintf(", %d waiting (%s: %s)", len(s.waiting), name(first.Key), shortWait(first))
 	}
-	return diff.PrintableLine(fmt.Sprintf("%s %s", text, now.Sub(s.began).Truncate(time.Second)))
+	return mask.PrintableLine(fmt.Sprintf("%s %s", text, now.Sub(s.began).Truncate(time.Second)))
 }

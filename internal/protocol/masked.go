@@ -7,13 +7,13 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // Masked returns a server with the responses of the given one. It masks every diagnostic and every
 // error before Terraform or a log receives it.
-func Masked(of tfprotov6.ProviderServer, masker *diff.Masker) tfprotov6.ProviderServer {
+func Masked(of tfprotov6.ProviderServer, masker *mask.Masker) tfprotov6.ProviderServer {
 	by := sealer{of: of, masker: masker}
 	return server{sealer: by, resources: resources{by}}
 }
@@ -28,7 +28,7 @@ type server struct {
 // sealer masks what the methods of a server return.
 type sealer struct {
 	of     tfprotov6.ProviderServer
-	masker *diff.Masker
+	masker *mask.Masker
 }
 
 // sealed calls a method and masks its diagnostics and its error. A failed fetch is not repeated
@@ -59,8 +59,8 @@ const (
 func (s sealer) seal(diagnostic *tfprotov6.Diagnostic) {
 	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
-		diagnostic.Summary = diff.WithoutMiddle(diagnostic.Summary, maxSummary)
-		diagnostic.Detail = diff.WithoutMiddle(diagnostic.Detail, maxError-maxSummary)
+		diagnostic.Summary = mask.WithoutMiddle(diagnostic.Summary, maxSummary)
+		diagnostic.Detail = mask.WithoutMiddle(diagnostic.Detail, maxError-maxSummary)
 	}
 }
 
@@ -68,7 +68,7 @@ func (s sealer) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return diff.WithText(err, diff.WithoutMiddle(s.masker.Shown(err.Error()), maxError))
+	return mask.WithText(err, mask.WithoutMiddle(s.masker.Shown(err.Error()), maxError))
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
@@ -129,7 +129,7 @@ func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.C
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	response, err := s.of.CallFunction(ctx, request)
 	if response != nil && response.Error != nil {
-		response.Error.Text = diff.WithoutMiddle(s.masker.Shown(response.Error.Text), maxError)
+		response.Error.Text = mask.WithoutMiddle(s.masker.Shown(response.Error.Text), maxError)
 	}
 	return response, s.maskError(err)
 }

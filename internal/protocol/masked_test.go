@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // sayer responds with texts that must be masked.
@@ -33,7 +33,7 @@ func (sayer) CallFunction(context.Context, *tfprotov6.CallFunctionRequest) (*tfp
 
 func TestServerMasks(t *testing.T) {
 	t.Parallel()
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add("hunter2hunter2")
 	masked := Masked(sayer{}, masker)
 	read, err := masked.ReadResource(t.Context(), nil)
@@ -68,7 +68,7 @@ func (longSayer) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (
 // because half a secret is not recognized.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add("hunter2hunter2")
 	read, err := Masked(longSayer{}, masker).ReadResource(t.Context(), nil)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // pointer reports one error about each of its paths.
@@ -71,7 +71,7 @@ func TestSourceOfCredentialsIsNotPrinted(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sealed := Masked(pointer{paths: []*tftypes.AttributePath{test.path}}, &diff.Masker{})
+			sealed := Masked(pointer{paths: []*tftypes.AttributePath{test.path}}, &mask.Masker{})
 			var got []*tfprotov6.Diagnostic
 			if test.ofResource {
 				response, err := sealed.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: "fleet_target"})

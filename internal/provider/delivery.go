@@ -10,9 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -131,7 +131,7 @@ func checkForEngine(d target.Deployment) error {
 
 // newFleetEngine makes the engine that delivers by the Fleet of the management cluster. It connects
 // at its first use.
-func newFleetEngine(m *config.Management, parallelism int, charts engine.Charts, masker *diff.Masker) *engine.Engine {
+func newFleetEngine(m *config.Management, parallelism int, charts engine.Charts, masker *mask.Masker) *engine.Engine {
 	if m == nil || m.Unknown {
 		return nil
 	}

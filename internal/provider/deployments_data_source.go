@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -183,7 +183,7 @@ func (m *deploymentsModel) setDeployments(reports map[string]deploy.Report) {
 
 // setOverview converts to values of Terraform. The reason why a cluster could not be read is text
 // from outside. It is stored, so it is masked and shortened.
-func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *diff.Masker) {
+func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *mask.Masker) {
 	clusters := map[string]attr.Value{}
 	for name, cluster := range overview.Clusters {
 		clusters[name] = types.ObjectValueMust(clusterStatusTypes(), map[string]attr.Value{
@@ -192,7 +192,7 @@ func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *diff.Ma
 			"ready":           types.Int64Value(int64(cluster.Ready)),
 			"failed":          types.Int64Value(int64(cluster.Failed)),
 			"reachable":       types.BoolValue(cluster.IsReachable),
-			"message":         types.StringValue(diff.WithoutMiddle(masker.Shown(cluster.Message), maxReason)),
+			"message":         types.StringValue(mask.WithoutMiddle(masker.Shown(cluster.Message), maxReason)),
 			"resource_counts": countsValue(cluster.Objects),
 		})
 	}

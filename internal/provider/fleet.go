@@ -9,9 +9,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -38,7 +38,7 @@ type providerData struct {
 	// unknown.
 	fleetEngine *engine.Engine
 	// masker hides the credentials of the provider.
-	masker *diff.Masker
+	masker *mask.Masker
 	// progress shows applies to the user. It is nil if no file is set.
 	progress *progress.Reporter
 	// planReport writes plans to files. It is nil without files.
@@ -49,7 +49,7 @@ type providerData struct {
 	snapshots *deploy.SnapshotCache
 }
 
-func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, error) {
+func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, error) {
 	boundary := s.Boundary()
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.Registries, RegistriesUnknown: s.RegistriesUnknown, Boundary: boundary, Trust: s.Trust, AddSecret: masker.Add})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -36,7 +36,7 @@ type fleetProvider struct {
 	version string
 	cleanup *Cleanup
 	// masker hides the credentials of the provider.
-	masker *diff.Masker
+	masker *mask.Masker
 }
 
 // Server returns a function that makes servers of the given version of the provider. A server masks
@@ -64,7 +64,7 @@ func New(version string, cleanup *Cleanup) func() provider.Provider {
 }
 
 func newProvider(version string, cleanup *Cleanup) *fleetProvider {
-	return &fleetProvider{version: version, cleanup: cleanup, masker: &diff.Masker{}}
+	return &fleetProvider{version: version, cleanup: cleanup, masker: &mask.Masker{}}
 }
 
 func (p *fleetProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {

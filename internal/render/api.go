@@ -6,8 +6,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -29,7 +29,7 @@ type Charts struct {
 // A release that no cluster could store is an error, as is each failure that the sandbox reports.
 // Equal deployments are rendered once.
 func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Rendering, err error) {
-	defer status.Recover("rendering release "+d.Release, &err)
+	defer panics.Recover("rendering release "+d.Release, &err)
 	key, ok := planKey(d)
 	if !ok {
 		return c.plan(ctx, d)

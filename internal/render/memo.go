@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -32,7 +32,7 @@ func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error))
 		return known, nil
 	}
 	result, err, shared := m.running.Do(key, func() (_ any, err error) {
-		defer status.Recover("rendering", &err) // A panic below singleflight ends the process.
+		defer panics.Recover("rendering", &err) // A panic below singleflight ends the process.
 		made, err := create()
 		if err == nil {
 			m.remember(key, made)
@@ -48,7 +48,7 @@ func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error))
 
 // recovered calls create and returns a panic as an error.
 func recovered[V any](create func() (V, error)) (made V, err error) {
-	defer status.Recover("rendering", &err)
+	defer panics.Recover("rendering", &err)
 	return create()
 }
 

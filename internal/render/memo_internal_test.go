@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // If a rendering panics, all callers that wait for it get the panic as an error. The same applies
@@ -28,7 +28,7 @@ func TestMemoRecovers(t *testing.T) {
 		errs := make([]error, 2)
 		var asking sync.WaitGroup
 		for i := range errs {
-			asking.Go(status.RecoveringTo(func(err error) { errs[i] = errors.Join(errors.New("it panicked"), err) }, "asking", func() {
+			asking.Go(panics.RecoveringTo(func(err error) { errs[i] = errors.Join(errors.New("it panicked"), err) }, "asking", func() {
 				_, errs[i] = of.get(t.Context(), "key", create)
 			}))
 		}
@@ -37,7 +37,7 @@ func TestMemoRecovers(t *testing.T) {
 		close(goOn)
 		asking.Wait()
 		for _, err := range errs {
-			panicked, ok := errors.AsType[*status.PanicError](err)
+			panicked, ok := errors.AsType[*panics.Error](err)
 			if !ok || panicked.Doing != "rendering" {
 				t.Fatalf("error = %v, want the panic of the rendering", err)
 			}

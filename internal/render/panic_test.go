@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -29,7 +29,7 @@ func TestPanicOfARendering(t *testing.T) {
 			t.Parallel()
 			charts := &render.Charts{Sandbox: panicking{}}
 			_, err := charts.Render(t.Context(), target.Deployment{Release: "web", Namespace: "ns", Bundle: &bundle.Bundle{Name: "b"}, Digest: digest})
-			panicked, ok := errors.AsType[*status.PanicError](err)
+			panicked, ok := errors.AsType[*panics.Error](err)
 			if !ok {
 				t.Fatalf("error = %v, want a PanicError", err)
 			}

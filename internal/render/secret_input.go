@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -26,7 +27,7 @@ func hide(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return diff.WithText(err, PublicText(err))
+	return mask.WithText(err, PublicText(err))
 }
 
 // PublicText describes an error by what no template has made: the bundle, the file, the function.

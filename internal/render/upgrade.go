@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -17,7 +17,7 @@ import (
 // password in this way is rendered with that password. Irreproducible is the reason why another
 // such rendering can differ. Renderings are not cached.
 func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (_ release.Rendering, err error) {
-	defer status.Recover("rendering release "+d.Release, &err)
+	defer panics.Recover("rendering release "+d.Release, &err)
 	of := Revision{Number: revision, Upgrade: true}
 	if d.Capabilities != nil {
 		of.Capabilities = *d.Capabilities

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -21,7 +22,7 @@ func MissingValues(name string, missing map[string][]string) []Message {
 	}
 	var lines []string
 	for _, reference := range slices.Sorted(maps.Keys(missing)) {
-		lines = append(lines, diff.PrintableLine(reference)+": "+strings.Join(missing[reference], ", "))
+		lines = append(lines, mask.PrintableLine(reference)+": "+strings.Join(missing[reference], ", "))
 	}
 	return warning("Target "+name+": values are missing on clusters",
 		"helm.valuesFrom names objects that do not exist:\n"+listOf(lines)+

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -108,7 +108,7 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 	}
 	for _, result := range results {
 		if result.Failure != nil {
-			result.Failure.Cause = diff.WithoutMiddle(result.Failure.Cause, maxText)
+			result.Failure.Cause = mask.WithoutMiddle(result.Failure.Cause, maxText)
 		}
 	}
 	return results, nil
@@ -168,7 +168,7 @@ func explain(err error, d target.Deployment) error {
 		return notRendered(spent)
 	}
 	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
-		return &worker.HandlerError{Text: diff.WithoutMiddle(d.Mask(failed.Text), maxText)}
+		return &worker.HandlerError{Text: mask.WithoutMiddle(d.Mask(failed.Text), maxText)}
 	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
 		return fmt.Errorf("%w, the render_timeout of the provider; raise it if the chart is large, otherwise look for a loop in its templates", err)

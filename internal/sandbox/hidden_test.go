@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -232,7 +232,7 @@ spec: {replicas: {{ add 1234567 (len $p) }}, containers: [{name: x, image: "evil
 				texts["plan"] = planned.HiddenTexts
 			}
 			for of, hidden := range texts {
-				masker := &diff.Masker{}
+				masker := &mask.Masker{}
 				masker.Add(hidden...)
 				for _, quoting := range []string{
 					`metadata.labels: Invalid value: "` + coded + `.example.com": no label`, `no matches for kind "Pod" in version "v` + coded + `"`,

@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -106,7 +106,7 @@ func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &RenderError{Text: diff.WithoutMiddle(f.Text, maxText), Public: diff.WithoutMiddle(f.Public, maxText)}
+	return &RenderError{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
 }
 
 // maxText is the maximum length of a failure's text. Templates that include each other can cause an

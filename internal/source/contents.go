@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // Content describes a bundle for users and policies, always in three words: chart and version,
 // path, and the beginning of the digest, such as "web-1.0.0 apps/web ac881d87". The path of the
 // root is ".".
 func (e Element) Content() string {
-	return strings.Join([]string{diff.Word(e.Chart + "-" + e.Version), diff.Word(cmp.Or(e.Path, ".")), diff.Word(bundle.ShortDigest(e.Digest))}, " ")
+	return strings.Join([]string{mask.Word(e.Chart + "-" + e.Version), mask.Word(cmp.Or(e.Path, ".")), mask.Word(bundle.ShortDigest(e.Digest))}, " ")
 }

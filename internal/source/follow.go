@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // FollowedChart is the newest version that a chart allowed when its versions were last looked up.
@@ -84,7 +84,7 @@ func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Cha
 	group.SetLimit(chartsAtOnce)
 	for i, chart := range charts {
 		group.Go(func() error {
-			errs[i] = status.Recovering("looking for versions of a chart", func() (err error) {
+			errs[i] = panics.Recovering("looking for versions of a chart", func() (err error) {
 				versions[i], err = s.charts.version(ctx, spec, chart)
 				return err
 			})()

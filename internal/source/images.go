@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // ScannedImage is an entry of imageScans and the tag that it found.
@@ -169,7 +169,7 @@ func (s *Store) find(ctx context.Context, spec Spec, images []ScannedImage, whic
 	group.SetLimit(chartsAtOnce)
 	for _, i := range which {
 		group.Go(func() error {
-			errs[i] = status.Recovering("looking for the newest tag of "+images[i].Scan.Image, func() error {
+			errs[i] = panics.Recovering("looking for the newest tag of "+images[i].Scan.Image, func() error {
 				tag, err := s.images.find(ctx, spec, images[i].Scan)
 				if err == nil {
 					images[i].Tag = tag

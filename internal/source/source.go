@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // Ref names a branch or a revision of a repository; the zero value is its HEAD.
@@ -138,7 +138,7 @@ func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bun
 	group.SetLimit(chartsAtOnce)
 	for i := range bundles {
 		group.Go(func() error {
-			errs[i] = status.Recovering("fetching the charts of bundle "+bundles[i].Name, func() (err error) {
+			errs[i] = panics.Recovering("fetching the charts of bundle "+bundles[i].Name, func() (err error) {
 				made[i], err = s.charts.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
 				return err
 			})()

@@ -17,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 var _ source.Git = (*git.Client)(nil)
@@ -352,10 +352,10 @@ func TestGenerateWithSubmodules(t *testing.T) {
 	}
 }
 
-// panics is a source of files that panics.
-type panics struct{ source.Git }
+// panicking is a source of files that panics.
+type panicking struct{ source.Git }
 
-func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) {
+func (panicking) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) {
 	panic("broken")
 }
 
@@ -363,8 +363,8 @@ func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) 
 func TestReadingThatPanics(t *testing.T) {
 	t.Parallel()
 	spec := source.Spec{Git: &source.PinnedCommit{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}
-	_, err := source.New(source.Config{Git: panics{}}).Generate(t.Context(), spec, nil)
-	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+	_, err := source.New(source.Config{Git: panicking{}}).Generate(t.Context(), spec, nil)
+	if panicked := new(panics.Error); !errors.As(err, &panicked) {
 		t.Errorf("error = %v, want a panic", err)
 	}
 }

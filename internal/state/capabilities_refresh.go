@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -41,7 +41,7 @@ func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) 
 	answers := make(chan ClusterCapabilities, 1)
 	go func() {
 		found := known
-		status.RecoveringTo(func(error) {}, "reading the capabilities of clusters", func() { found = r.read(ctx, known, clusters) })()
+		panics.RecoveringTo(func(error) {}, "reading the capabilities of clusters", func() { found = r.read(ctx, known, clusters) })()
 		answers <- found
 	}()
 	return func() ClusterCapabilities { return <-answers }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -316,7 +316,7 @@ const heldText = string(status.WaitApplied)
 // deploymentText returns the text of a deployment, of three words: its chart and version, its
 // release, and the beginning of its digest.
 func deploymentText(record deploy.Record) string {
-	return diff.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
+	return mask.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
 // recordOfText returns what can be read from the text of a deployment. It is for a state whose

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 // The attributes of write-only input.
@@ -289,7 +289,7 @@ func (d Deployment) Mask(text string) string {
 	if len(texts) == 0 {
 		return text
 	}
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.AddTexts(texts...)
 	return masker.Text(text)
 }
@@ -299,7 +299,7 @@ func (d Deployment) MaskError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return diff.WithText(err, d.Mask(err.Error()))
+	return mask.WithText(err, d.Mask(err.Error()))
 }
 
 // addManifests adds the leaves of each object, except those that name the object or its type. A

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const (
@@ -34,7 +34,7 @@ type excerpt struct {
 // Write never fails, so the worker never waits for its standard error to be read. Write runs in a
 // goroutine of os/exec, which recovers no panic.
 func (e *excerpt) Write(p []byte) (_ int, err error) {
-	defer status.Recover("keeping the standard error of a worker", &err)
+	defer panics.Recover("keeping the standard error of a worker", &err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const secret = "password=hunter2"
@@ -30,7 +30,7 @@ func withoutProcess() *process {
 // expectPanic checks that an error is a panic and does not show its text.
 func expectPanic(t *testing.T, err error) {
 	t.Helper()
-	panicked, ok := errors.AsType[*status.PanicError](err)
+	panicked, ok := errors.AsType[*panics.Error](err)
 	if !ok {
 		t.Fatalf("error = %v, want a PanicError", err)
 	}

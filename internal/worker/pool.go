@@ -10,7 +10,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // attempts is how often a call is started if its worker ends before the handler runs.
@@ -168,7 +168,7 @@ func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte
 	clock := clockFactor * p.options.Timeout
 	limited, cancel := context.WithTimeoutCause(ctx, clock, &LimitError{Limit: LimitTime, Value: clock.String()})
 	defer cancel()
-	stop := context.AfterFunc(limited, status.RecoveringTo(ignore, "ending a worker", w.kill))
+	stop := context.AfterFunc(limited, panics.RecoveringTo(ignore, "ending a worker", w.kill))
 
 	result, err := w.exchange(limited, c)
 	var handler *HandlerError
@@ -327,7 +327,7 @@ func (p *Pool) start() {
 	p.starting++
 	p.running.Go(func() {
 		var w *process
-		err := status.Recovering("starting a worker", func() (err error) {
+		err := panics.Recovering("starting a worker", func() (err error) {
 			w, err = p.spawn(p.options)
 
 			return err
@@ -354,7 +354,7 @@ func (p *Pool) awaitReady(w *process, err error) {
 	}
 
 	p.alive[w] = struct{}{}
-	p.running.Go(status.RecoveringTo(ignore, "forgetting a worker", func() {
+	p.running.Go(panics.RecoveringTo(ignore, "forgetting a worker", func() {
 		<-w.exited
 		p.remove(w)
 	}))

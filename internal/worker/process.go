@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 const (
@@ -106,7 +106,7 @@ func (w *process) serveOutput(output int64) {
 	go func() {
 		defer close(w.drained)
 		defer close(w.frames)
-		w.problem = status.Recovering("reading what a worker writes", func() error { return w.read(output) })()
+		w.problem = panics.Recovering("reading what a worker writes", func() error { return w.read(output) })()
 	}()
 }
 
@@ -116,7 +116,7 @@ func (w *process) awaitExit() {
 	go func() {
 		defer close(w.exited)
 		defer w.kill()
-		status.RecoveringTo(ignore, "waiting for the end of a worker", w.wait)()
+		panics.RecoveringTo(ignore, "waiting for the end of a worker", w.wait)()
 	}()
 }
 
@@ -244,7 +244,7 @@ func (w *process) death() error {
 	var (
 		invalid  *protocolError
 		long     *tooLongError
-		panicked *status.PanicError
+		panicked *panics.Error
 	)
 	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) || errors.As(w.problem, &panicked) {
 		return w.problem

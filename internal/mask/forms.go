@@ -1,4 +1,4 @@
-package diff
+package mask
 
 import (
 	"encoding/base64"
@@ -44,7 +44,7 @@ func aligned(value string) []string {
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 		whole := encoding.EncodeToString([]byte(value))
 		found = append(found, whole, strings.TrimRight(whole, "="), url.QueryEscape(whole))
-		if len(value) < anywhere {
+		if len(value) < Anywhere {
 			continue
 		}
 		const group, digits, bits, byteBits = 3, 4, 6, 8

@@ -1,7 +1,6 @@
-// Package diff returns the text diff of the objects of releases. It hides secrets in this text and
-// in all other texts that leave the provider. It makes text from other sources harmless to a
-// terminal.
-package diff
+// Package mask hides secrets in all texts that leave the provider, and makes text from other sources
+// harmless to a terminal.
+package mask
 
 import (
 	"encoding/base64"
@@ -16,12 +15,12 @@ import (
 const Sensitive = "(sensitive value)"
 
 const (
-	// anywhere is the length in bytes from which a value is hidden wherever it occurs. A
+	// Anywhere is the length in bytes from which a value is hidden wherever it occurs. A
 	// shorter one is hidden as a whole word only: it may be a word of the language.
-	anywhere = 8
-	// shortest is the length below which a value is not hidden. One or two characters are
+	Anywhere = 8
+	// Shortest is the length below which a value is not hidden. One or two characters are
 	// guessed at once, and occur in every text.
-	shortest = 3
+	Shortest = 3
 )
 
 // Masker hides the values that were added to it. The Masker of a configured provider has the
@@ -77,18 +76,18 @@ func (m *Masker) AddValues(values any) {
 			m.AddValues(value)
 		}
 	case string:
-		m.addValue(values)
+		m.AddValue(values)
 	case []byte:
-		m.addValue(string(values))
+		m.AddValue(string(values))
 	case json.Number:
-		m.addValue(values.String())
+		m.AddValue(values.String())
 	case float64:
-		m.addValue(strconv.FormatFloat(values, 'f', -1, 64))
-		m.addValue(strconv.FormatFloat(values, 'g', -1, 64)) // As templates write it.
+		m.AddValue(strconv.FormatFloat(values, 'f', -1, 64))
+		m.AddValue(strconv.FormatFloat(values, 'g', -1, 64)) // As templates write it.
 	case int64:
-		m.addValue(strconv.FormatInt(values, 10))
+		m.AddValue(strconv.FormatInt(values, 10))
 	case int:
-		m.addValue(strconv.Itoa(values))
+		m.AddValue(strconv.Itoa(values))
 	}
 }
 
@@ -96,17 +95,17 @@ func (m *Masker) AddValues(values any) {
 func (m *Masker) AddTexts(texts ...string) {
 	for _, text := range texts {
 		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
-			m.addValue(string(decoded))
+			m.AddValue(string(decoded))
 		}
-		m.addValue(text)
+		m.AddValue(text)
 	}
 }
 
-// addValue hides a value of a Secret. A document in JSON, as in a Secret of the type
+// AddValue hides a value of a Secret. A document in JSON, as in a Secret of the type
 // kubernetes.io/dockerconfigjson, is hidden with each text in it.
-func (m *Masker) addValue(value string) {
+func (m *Masker) AddValue(value string) {
 	trimmed := strings.TrimSpace(value)
-	if isWord(trimmed) || m.isPublic(trimmed) {
+	if IsWord(trimmed) || m.isPublic(trimmed) {
 		return
 	}
 	m.Add(value)
@@ -119,9 +118,9 @@ func (m *Masker) addValue(value string) {
 	}
 }
 
-// isWord reports whether a value is a word of YAML or the name of a default. Such a word reveals
+// IsWord reports whether a value is a word of YAML or the name of a default. Such a word reveals
 // nothing without its key, and many errors contain it.
-func isWord(value string) bool {
+func IsWord(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "yes", "no", "on", "off", "null", "none", "default":
 		return true
@@ -159,7 +158,7 @@ func (m *Masker) isPublic(value string) bool {
 }
 
 func (m *Masker) add(value string) {
-	if len(value) < shortest {
+	if len(value) < Shortest {
 		return
 	}
 	m.mu.Lock()
@@ -177,11 +176,11 @@ func (m *Masker) add(value string) {
 // Text returns a text without secret values. A value that an API server quotes as invalid is left
 // out as well. It can be a secret value of the live object that was not added to the Masker.
 func (m *Masker) Text(text string) string {
-	return m.hide(withoutInvalidValues(text))
+	return m.Hide(withoutInvalidValues(text))
 }
 
-// hide replaces secret values.
-func (m *Masker) hide(text string) string {
+// Hide replaces secret values.
+func (m *Masker) Hide(text string) string {
 	var found []span
 	var public []string
 	for at := m; at != nil; at = at.parent {
@@ -208,7 +207,7 @@ func (m *Masker) index() (known *index, public []string) {
 }
 
 // Hides reports whether a text contains a secret value.
-func (m *Masker) Hides(text string) bool { return m.hide(text) != text }
+func (m *Masker) Hides(text string) bool { return m.Hide(text) != text }
 
 // Error returns an error that wraps err and has its text without secret values.
 func (m *Masker) Error(err error) error {

@@ -1,4 +1,4 @@
-package diff_test
+package mask_test
 
 import (
 	"encoding/base64"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
 func TestText(t *testing.T) {
 	t.Parallel()
 	const secret = "open sesame/+?&<é\"" //nolint:gosec // not a real secret
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Publish("prod-eu", "postgres-ha")
 	masker.Add(secret, "hunter2", "hunter2hunter3", "443", "ab", "", "  trimmed-value\n", "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nw0BAQEFAASCBKcwggSjAgEA\n-----END KEY-----\n")
 	masker.AddValues(map[string]any{"word": "yes", "name": "default", "list": []any{"nested-secret", 8080.5}, "stage": "prod", "host": "postgres-ha"})
@@ -74,7 +74,7 @@ func TestText(t *testing.T) {
 			t.Parallel()
 			got := masker.Text("x " + within(strings.Repeat("#", length), "##"))
 			const edge = 8 // Digits with bits of neighbouring bytes may stay, and the padding.
-			if !strings.Contains(got, diff.Sensitive) || len(got) > len("x ")+len(diff.Sensitive)+edge {
+			if !strings.Contains(got, mask.Sensitive) || len(got) > len("x ")+len(mask.Sensitive)+edge {
 				t.Errorf("got %q", got)
 			}
 		})
@@ -83,7 +83,7 @@ func TestText(t *testing.T) {
 
 func TestFor(t *testing.T) {
 	t.Parallel()
-	provider := &diff.Masker{}
+	provider := &mask.Masker{}
 	operation := provider.For()
 	operation.Add("of-the-release")
 	provider.Add("of-the-provider")
@@ -94,7 +94,7 @@ func TestFor(t *testing.T) {
 	if got := provider.Text(text); got != "of-the-release (sensitive value)" {
 		t.Errorf("the provider's gives %q", got)
 	}
-	var none *diff.Masker
+	var none *mask.Masker
 	if got := none.Text(text); got != text {
 		t.Errorf("none gives %q", got)
 	}
@@ -102,7 +102,7 @@ func TestFor(t *testing.T) {
 
 func TestError(t *testing.T) {
 	t.Parallel()
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.Add("open sesame")
 	err := masker.Error(fmt.Errorf("open sesame: %w", fs.ErrClosed))
 	if err.Error() != "(sensitive value): file already closed" || !errors.Is(err, fs.ErrClosed) {
@@ -142,7 +142,7 @@ func TestInvalidValues(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, (&diff.Masker{}).Text(test.text)); diff != "" {
+			if diff := cmp.Diff(test.want, (&mask.Masker{}).Text(test.text)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -165,7 +165,7 @@ func TestPrintable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, diff.Printable(test.text)); diff != "" {
+			if diff := cmp.Diff(test.want, mask.Printable(test.text)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -183,7 +183,7 @@ func TestLastLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, diff.LastLine(test.text, 5)); diff != "" {
+			if diff := cmp.Diff(test.want, mask.LastLine(test.text, 5)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -199,13 +199,13 @@ func TestObject(t *testing.T) {
 	object := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
 		secret, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"url": "https://me:swordfish@db", "swordfish": "1", "of swordfish": "2", "of (sensitive value)": "3"}}, //nolint:gosec // no real password
 	}}
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	masker.AddSecret(object)
 	masker.Object(object)
 	want := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
 		map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": diff.Sensitive}},
-			"data": map[string]any{"a": diff.Sensitive}, "stringData": diff.Sensitive,
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": mask.Sensitive}},
+			"data": map[string]any{"a": mask.Sensitive}, "stringData": mask.Sensitive,
 		},
 		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
 			"url": "https://me:(sensitive value)@db", "(sensitive value)": "1", "of (sensitive value) 2": "2", "of (sensitive value)": "3",
@@ -225,26 +225,26 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, secret, text string) {
 		secret = strings.TrimSpace(secret)
 		//nolint:gocritic // the secret may be part of the replacement text
-		if len(secret) < 8 || !utf8.ValidString(secret) || strings.Contains(diff.Sensitive+diff.Sensitive, secret) {
+		if len(secret) < 8 || !utf8.ValidString(secret) || strings.Contains(mask.Sensitive+mask.Sensitive, secret) {
 			return
 		}
-		masker := &diff.Masker{}
+		masker := &mask.Masker{}
 		masker.Add(secret)
 		for name, written := range map[string]string{
 			"plain": secret, "base64": base64.StdEncoding.EncodeToString([]byte(secret)), "URL": url.QueryEscape(secret),
 		} {
 			// The replacement text of one value can complete another value.
-			got := strings.ReplaceAll(masker.Text(text+"\x00"+written+"\x00"+text), diff.Sensitive, "\x00\x00")
+			got := strings.ReplaceAll(masker.Text(text+"\x00"+written+"\x00"+text), mask.Sensitive, "\x00\x00")
 			if strings.Contains(got, written) && !strings.Contains(written, "\x00") {
 				t.Errorf("%s can be read in %q", name, got)
 			}
 		}
-		diff.Printable(diff.LastLine(text, 20))
+		mask.Printable(mask.LastLine(text, 20))
 	})
 }
 
 func BenchmarkText(b *testing.B) {
-	masker := &diff.Masker{}
+	masker := &mask.Masker{}
 	for i := range 10_000 {
 		masker.Add(fmt.Sprintf("-----value %d of a Secret-----", i))
 	}
@@ -260,7 +260,7 @@ func BenchmarkText(b *testing.B) {
 func BenchmarkIndex(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		masker := &diff.Masker{}
+		masker := &mask.Masker{}
 		for i := range 10_000 {
 			masker.Add(fmt.Sprintf("value %d of a Secret, which is longer", i))
 		}

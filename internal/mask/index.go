@@ -1,4 +1,4 @@
-package diff
+package mask
 
 import (
 	"encoding/binary"
@@ -35,10 +35,10 @@ func newIndex(values map[string]bool) *index {
 		head := value[:min(len(value), longest)]
 		for _, form := range forms(head) {
 			switch {
-			case len(form) >= anywhere:
+			case len(form) >= Anywhere:
 				rest := len(value) - len(head)
 				long[form[:min(len(form), longest)]] = max(len(form)+rest, long[form])
-			case len(form) >= shortest:
+			case len(form) >= Shortest:
 				made.words[form] = true
 			}
 		}
@@ -69,7 +69,7 @@ func newIndex(values map[string]bool) *index {
 	return made
 }
 
-func startOf(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:anywhere])) }
+func startOf(text string) uint64 { return binary.BigEndian.Uint64([]byte(text[:Anywhere])) }
 
 // span is a part of a text.
 type span struct {
@@ -93,7 +93,7 @@ func (x *index) findLong(text string, spans []span) []span {
 	var key uint64
 	for i := range len(text) {
 		key = key<<8 | uint64(text[i])
-		from := i + 1 - anywhere
+		from := i + 1 - Anywhere
 		if from < 0 {
 			continue
 		}
@@ -142,9 +142,9 @@ func commonPrefix(a, b string) int {
 
 func (x *index) findWords(text string, spans []span) []span {
 	for from := range len(text) {
-		for length := shortest; length < anywhere && from+length <= len(text); length++ {
+		for length := Shortest; length < Anywhere && from+length <= len(text); length++ {
 			to := from + length
-			if x.words[text[from:to]] && isWhole(text, from, to) {
+			if x.words[text[from:to]] && IsWholeWord(text, from, to) {
 				spans = append(spans, span{from: from, to: to, word: true})
 			}
 		}
@@ -152,9 +152,9 @@ func (x *index) findWords(text string, spans []span) []span {
 	return spans
 }
 
-// isWhole reports whether a part of a text is not part of a longer word. A number must also not be
+// IsWholeWord reports whether a part of a text is not part of a longer word. A number must also not be
 // part of an address, a version or a date.
-func isWhole(text string, from, to int) bool {
+func IsWholeWord(text string, from, to int) bool {
 	if from > 0 && isLetter(text[from-1]) && isLetter(text[from]) {
 		return false
 	}

@@ -1,4 +1,5 @@
-package status
+// Package panics turns a panic into an error of the function or the goroutine that it happened in.
+package panics
 
 import (
 	"errors"
@@ -7,10 +8,10 @@ import (
 	"runtime/debug"
 )
 
-// PanicError reports that an operation on a cluster ended in a panic. Helm panics on a release
+// Error reports that an operation on a cluster ended in a panic. Helm panics on a release
 // record that it cannot decode (helm.sh/helm/v3, pkg/storage/driver/secrets.go, Get). What the
 // operation had done before stays done.
-type PanicError struct {
+type Error struct {
 	// Doing describes the operation, such as "installing release web in namespace web".
 	Doing string
 	// Reason is the text of a panic of the Go runtime. For any other panic it is a type,
@@ -20,7 +21,7 @@ type PanicError struct {
 	Stack string
 }
 
-func (e *PanicError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("%s: internal error: %s (a damaged release record or file can be the cause)", e.Doing, e.Reason)
 }
 
@@ -32,7 +33,7 @@ func Recover(doing string, err *error) {
 	if raised == nil {
 		return
 	}
-	*err = &PanicError{Doing: doing, Reason: reason(raised), Stack: string(debug.Stack())}
+	*err = &Error{Doing: doing, Reason: reason(raised), Stack: string(debug.Stack())}
 }
 
 // Recovering returns a function for a goroutine that returns a panic as an error.

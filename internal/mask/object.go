@@ -1,4 +1,4 @@
-package diff
+package mask
 
 import (
 	"encoding/base64"
@@ -18,7 +18,7 @@ func (m *Masker) AddSecret(object map[string]any) {
 			m.AddSecret(below)
 		}
 	}
-	if !isSecret(object) {
+	if !IsSecret(object) {
 		return
 	}
 	data, _ := object["data"].(map[string]any)
@@ -29,12 +29,12 @@ func (m *Masker) AddSecret(object map[string]any) {
 			m.AddValues(value)
 			continue
 		}
-		m.addValue(string(decoded))
+		m.AddValue(string(decoded))
 	}
 	m.AddValues(object["stringData"])
 }
 
-func isSecret(object map[string]any) bool {
+func IsSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
@@ -47,7 +47,7 @@ func (m *Masker) Object(object map[string]any) {
 			m.Object(below)
 		}
 	}
-	if isSecret(object) {
+	if IsSecret(object) {
 		hideAll(object, "data")
 		hideAll(object, "stringData")
 		metadata, _ := object["metadata"].(map[string]any)
@@ -66,8 +66,8 @@ func (m *Masker) Object(object map[string]any) {
 // hideKey returns the key of a map without secret values, and different from the other keys. Short
 // keys stay, because most are names of fields, which can be values of a Secret as well.
 func (m *Masker) hideKey(key string, of map[string]any) string {
-	hidden := m.hide(key)
-	if len(key) < anywhere || hidden == key {
+	hidden := m.Hide(key)
+	if len(key) < Anywhere || hidden == key {
 		return key
 	}
 	shown := hidden
@@ -106,7 +106,7 @@ func (m *Masker) hideIn(value any) any {
 			value[i] = m.hideIn(below)
 		}
 	case string:
-		return m.hide(value)
+		return m.Hide(value)
 	case int64, float64:
 		if m.Hides(fmt.Sprint(value)) {
 			return Sensitive
