@@ -18,7 +18,7 @@ func unrecovered() map[string]string {
 		"helm.enter":            "it counts",
 		"helm.setFieldManager":  "it sets a variable",
 		"kustomize.limitCopies": "it sets a variable",
-		"kube.codecs":           "it makes a codec of compiled-in types",
+		"connect.codecs":        "it makes a codec of compiled-in types",
 		"deploy.clusterRuns":    "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
 		"git.dialSSH":           "it closes a connection",
 		"git.connect":           "it closes a connection",

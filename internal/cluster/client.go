@@ -10,6 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -44,7 +45,7 @@ func (c *Client) classified(err error) error {
 	if err == nil {
 		return nil
 	}
-	return kube.Classify(c.name, mask.WithText(err, c.masker.Shown(err.Error())))
+	return connect.Classify(c.name, mask.WithText(err, c.masker.Shown(err.Error())))
 }
 
 // Snapshot implements deploy.Observer.
@@ -60,7 +61,7 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 		return err
 	}))
 	looking.Go(panics.Recovering("reading the UID of the cluster", func() (err error) {
-		if uid, err = c.kube.UID(ctx); kube.IsDenied(err) {
+		if uid, err = c.kube.UID(ctx); connect.IsDenied(err) {
 			return nil
 		}
 		return err

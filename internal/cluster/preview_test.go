@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -65,7 +65,7 @@ func TestSnapshotKeepsNoFailure(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-			preview := previewOf(map[string]cluster.Entry{"a": {Connection: kube.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}})
+			preview := previewOf(map[string]cluster.Entry{"a": {Connection: connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}})
 			if _, _, err := preview.Snapshot(ctx, "a"); err == nil {
 				t.Error("the first snapshot went well")
 			}
@@ -99,7 +99,7 @@ func TestPrefetch(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-		clusters[name] = cluster.Entry{Connection: kube.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}
+		clusters[name] = cluster.Entry{Connection: connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}
 	}
 	preview := previewOf(clusters)
 	var write []target.Deployment

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -25,7 +26,7 @@ type Entry struct {
 	FactsUnknown bool
 	// UnknownLabels are keys of labels whose values are not known yet. Facts do not have them.
 	UnknownLabels     []string
-	Connection        kube.Connection
+	Connection        connect.Connection
 	ConnectionUnknown bool
 	// UID is the identity that the cluster must have, "" for any.
 	UID string
@@ -53,7 +54,7 @@ type shared struct {
 	charts      *render.Charts
 	masker      *mask.Masker
 	records     helm.RecordCache
-	kubeconfigs kube.Kubeconfigs
+	kubeconfigs connect.Kubeconfigs
 }
 
 // NewSet makes a set of the entries of a configuration, by name.
@@ -95,9 +96,13 @@ func (s *Set) Connect(name string) (client *Client, err error) {
 	if found.client != nil {
 		return found.client, nil
 	}
-	connection, err := s.shared.kubeconfigs.Client(found.Connection, s.shared.masker)
+	var connection *kube.Client
+	config, err := s.shared.kubeconfigs.Config(found.Connection, s.shared.masker)
+	if err == nil {
+		connection, err = kube.FromConfig(config)
+	}
 	if err != nil {
-		_, invalid := errors.AsType[*kube.ConnectionError](err)
+		_, invalid := errors.AsType[*connect.ConnectionError](err)
 		return nil, &status.ConnectionError{Cluster: name, Invalid: invalid, Err: s.shared.masker.Error(err)}
 	}
 	found.client = &Client{
@@ -186,13 +191,13 @@ func (s *Set) UIDs() map[string]string {
 
 // Connection reports whether the entry of a cluster is removed, unknown or known in the
 // configuration. It returns the connection if that is known.
-func (s *Set) Connection(name string) (state.Entry, kube.Connection) {
+func (s *Set) Connection(name string) (state.Entry, connect.Connection) {
 	of, ok := s.entries[name]
 	switch {
 	case !ok:
-		return state.EntryRemoved, kube.Connection{}
+		return state.EntryRemoved, connect.Connection{}
 	case of.ConnectionUnknown:
-		return state.EntryUnknown, kube.Connection{}
+		return state.EntryUnknown, connect.Connection{}
 	}
 	return state.EntryKnown, of.Connection
 }

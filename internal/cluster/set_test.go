@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -21,7 +21,7 @@ func TestConnectAfterAFailure(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config")
 	made := cluster.NewSet(map[string]cluster.Entry{
-		"one": {Connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
+		"one": {Connection: connect.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
 	}, &render.Charts{}, &mask.Masker{})
 	if _, err := made.Connect("one"); err == nil {
 		t.Fatal("a cluster without a kubeconfig has a client")
@@ -50,17 +50,17 @@ func TestConnectWithoutAConnection(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", path)
 	tests := map[string]struct {
-		connection kube.Connection
+		connection connect.Connection
 		invalid    bool
 		fails      string
 	}{
 		"nothing":                {invalid: true, fails: "from_environment = true"},
-		"a context alone":        {connection: kube.Connection{ConfigContext: "one"}, invalid: true, fails: "from_environment = true"},
-		"one of several":         {connection: kube.Connection{ConfigPaths: []string{path}}, invalid: true, fails: "config_context is missing"},
-		"the environment":        {connection: kube.Connection{FromEnvironment: true}},
-		"a context":              {connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
-		"a context that is gone": {connection: kube.Connection{ConfigPaths: []string{path}, ConfigContext: "three"}, fails: "no context"},
-		"a file that is gone":    {connection: kube.Connection{ConfigPaths: []string{path + "x"}}, fails: path + "x"},
+		"a context alone":        {connection: connect.Connection{ConfigContext: "one"}, invalid: true, fails: "from_environment = true"},
+		"one of several":         {connection: connect.Connection{ConfigPaths: []string{path}}, invalid: true, fails: "config_context is missing"},
+		"the environment":        {connection: connect.Connection{FromEnvironment: true}},
+		"a context":              {connection: connect.Connection{ConfigPaths: []string{path}, ConfigContext: "one"}},
+		"a context that is gone": {connection: connect.Connection{ConfigPaths: []string{path}, ConfigContext: "three"}, fails: "no context"},
+		"a file that is gone":    {connection: connect.Connection{ConfigPaths: []string{path + "x"}}, fails: path + "x"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestConnectWithoutAConnection(t *testing.T) {
 func TestNamespacesOfAnEntry(t *testing.T) {
 	t.Parallel()
 	entry := func(namespaces ...string) cluster.Entry {
-		return cluster.Entry{Connection: kube.Connection{Host: "https://127.0.0.1:1", Token: "x", Namespaces: namespaces}}
+		return cluster.Entry{Connection: connect.Connection{Host: "https://127.0.0.1:1", Token: "x", Namespaces: namespaces}}
 	}
 	made := cluster.NewSet(map[string]cluster.Entry{
 		"all": entry(), "one": entry("ns"), "other": entry("a", "b"), "unknown": {ConnectionUnknown: true},

@@ -18,7 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -227,8 +227,8 @@ func unknownParts(ctx context.Context, value attr.Value) (facts, connection bool
 	return facts, connection
 }
 
-func (m connectionModel) connection() kube.Connection {
-	connection := kube.Connection{
+func (m connectionModel) connection() connect.Connection {
+	connection := connect.Connection{
 		Host: m.Host, ClusterCACertificate: m.ClusterCACertificate, TLSServerName: m.TLSServerName, Insecure: m.Insecure, ProxyURL: m.ProxyURL,
 		Token: m.Token, TokenFile: m.TokenFile, Username: m.Username, Password: m.Password,
 		ClientCertificate: m.ClientCertificate, ClientKey: m.ClientKey, ImpersonateUser: m.ImpersonateUser,
@@ -245,7 +245,7 @@ func (m connectionModel) connection() kube.Connection {
 		connection.RequestTimeout, _ = time.ParseDuration(m.RequestTimeout)
 	}
 	if m.Exec != nil {
-		connection.Exec = &kube.Exec{APIVersion: m.Exec.APIVersion, Command: m.Exec.Command, Args: m.Exec.Args, Env: m.Exec.Env}
+		connection.Exec = &connect.Exec{APIVersion: m.Exec.APIVersion, Command: m.Exec.Command, Args: m.Exec.Args, Env: m.Exec.Env}
 	}
 	return connection
 }

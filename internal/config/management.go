@@ -13,14 +13,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Management is the management cluster of a Fleet, in plain values.
 type Management struct {
-	Connection kube.Connection
+	Connection connect.Connection
 	// Unknown is set if a part of the engine block is not known before an apply.
 	Unknown bool
 	// Namespace is the namespace of the Cluster objects.

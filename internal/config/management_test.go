@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // engineValue returns a value of the engine attribute with some of its attributes.
@@ -46,21 +46,21 @@ func TestManagement(t *testing.T) {
 		"unknown": {value: types.ObjectUnknown(kind.AttrTypes), want: &Management{Unknown: true}},
 		"defaults": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path}),
-			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			want:  &Management{Connection: connect.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 		},
 		"all": {
 			value: engineValue(t, map[string]attr.Value{
 				"config_path": path, "config_context": types.StringValue("mgmt"), "namespace": types.StringValue("fleet-local"), "offline_after": types.StringValue("1h"),
 			}),
-			want: &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, Namespace: "fleet-local", OfflineAfter: time.Hour},
+			want: &Management{Connection: connect.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, Namespace: "fleet-local", OfflineAfter: time.Hour},
 		},
 		"hands back": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(false)}),
-			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute, HandsBack: true},
+			want:  &Management{Connection: connect.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute, HandsBack: true},
 		},
 		"delivers": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(true)}),
-			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			want:  &Management{Connection: connect.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 		},
 		"an unknown part": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "config_context": types.StringUnknown()}),
@@ -72,16 +72,16 @@ func TestManagement(t *testing.T) {
 		},
 		"no connection": {
 			value: engineValue(t, map[string]attr.Value{"config_context": types.StringValue("mgmt")}),
-			want:  &Management{Connection: kube.Connection{ConfigContext: "mgmt"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			want:  &Management{Connection: connect.Connection{ConfigContext: "mgmt"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 			wrong: true,
 		},
 		"the environment": {
 			value: engineValue(t, map[string]attr.Value{"from_environment": types.BoolValue(true)}),
-			want:  &Management{Connection: kube.Connection{FromEnvironment: true}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			want:  &Management{Connection: connect.Connection{FromEnvironment: true}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 		},
 		"no way to authenticate": {
 			value: engineValue(t, map[string]attr.Value{"host": types.StringValue("https://127.0.0.1:1")}),
-			want:  &Management{Connection: kube.Connection{Host: "https://127.0.0.1:1"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
+			want:  &Management{Connection: connect.Connection{Host: "https://127.0.0.1:1"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 			wrong: true,
 		},
 	}

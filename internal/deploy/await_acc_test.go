@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -49,7 +50,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	}
 
 	proxy := faulttest.New(t, env.Cluster(0))
-	client, err := kube.New(kube.Connection{Host: proxy.Host(), Token: env.Cluster(0).Token(), ClusterCACertificate: string(proxy.CACertificate())}, nil)
+	client, err := kube.New(connect.Connection{Host: proxy.Host(), Token: env.Cluster(0).Token(), ClusterCACertificate: string(proxy.CACertificate())}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

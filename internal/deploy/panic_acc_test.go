@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -62,7 +63,7 @@ func (g realCluster) Objects(ctx context.Context, releases []release.Observed) (
 func realClusters(env *testenv.Env) deploy.Clusters {
 	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
 	return func(name string) (deploy.Cluster, error) {
-		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name}, nil)
+		client, err := kube.New(connect.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name}, nil)
 		if err != nil {
 			return nil, err
 		}

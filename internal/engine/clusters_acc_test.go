@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -26,7 +27,7 @@ func TestInventory(t *testing.T) {
 		"matchExpressions": []any{map[string]any{"key": "env", "operator": "Near"}},
 	}})
 	engine := New(Settings{Namespace: testenv.FleetNamespace}, func() (Connection, error) {
-		return kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
+		return kube.New(connect.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
 	}, nil, &mask.Masker{})
 
 	inventory, err := engine.Inventory(t.Context())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -24,7 +25,7 @@ func realEngine(t *testing.T, fleet *testenv.Fleet, settings Settings) *Engine {
 	settings.Namespace, settings.Parallelism = testenv.FleetNamespace, 4
 	masker := &mask.Masker{}
 	return New(settings, func() (Connection, error) {
-		return kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, masker)
+		return kube.New(connect.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, masker)
 	}, realCharts(), masker)
 }
 

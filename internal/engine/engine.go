@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -100,7 +100,7 @@ func (e *ManagementError) Error() string {
 // failed returns the error for a failed request to the management cluster.
 func (e *Engine) failed(doing string, err error) error {
 	text := e.texts.shown(err.Error())
-	classified := kube.Classify("", err)
+	classified := connect.Classify("", err)
 	if _, is := errors.AsType[*status.UnreachableError](classified); is {
 		text = "it does not respond (" + text + ")"
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -43,7 +44,7 @@ func serveDeployments(t *testing.T, objects []string) *client {
 	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	connection, err := kube.New(kube.Connection{Host: server.URL, ClusterCACertificate: string(authority), Token: "token"}, nil)
+	connection, err := kube.New(connect.Connection{Host: server.URL, ClusterCACertificate: string(authority), Token: "token"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -35,7 +35,7 @@ func TestAccNoAddressLeft(t *testing.T) {
 	}
 	d := o.deployment(map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n"})
 	_, err := o.write(release.Install, d, nil)
-	if classified := kube.Classify("c1", err); !errors.As(classified, new(*status.ExhaustedError)) || errors.As(classified, new(*status.BusyError)) {
+	if classified := connect.Classify("c1", err); !errors.As(classified, new(*status.ExhaustedError)) || errors.As(classified, new(*status.BusyError)) {
 		t.Fatalf("the error is %v, want that it lasts", classified)
 	}
 	if err := services.Delete(t.Context(), last, metav1.DeleteOptions{}); err != nil {

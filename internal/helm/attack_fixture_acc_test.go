@@ -22,6 +22,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -58,7 +59,7 @@ func newOnClusterOf(t *testing.T, env *testenv.Env, namespace string) *onCluster
 // newClient returns a client that has not read the cluster before.
 func (o *onCluster) newClient() *helm.Client {
 	o.Helper()
-	client, err := kube.New(kube.Connection{ConfigPaths: []string{o.env.Kubeconfig()}, ConfigContext: o.env.Cluster(0).Context()}, nil)
+	client, err := kube.New(connect.Connection{ConfigPaths: []string{o.env.Kubeconfig()}, ConfigContext: o.env.Cluster(0).Context()}, nil)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // A factory that has stored an error is replaced while other operations make clients of it.
 // The race detector finds access without the lock.
 func TestFactoryIsExchangedBesideOthers(t *testing.T) {
 	t.Parallel()
-	connection, err := kube.New(kube.Connection{Host: "https://127.0.0.1:1", Token: "token"}, nil)
+	connection, err := kube.New(connect.Connection{Host: "https://127.0.0.1:1", Token: "token"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -34,7 +35,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			o.namespace += "-made" // The first release creates this namespace.
 			o.env.RemoveAfter(t, o.namespace)
 			proxy := faulttest.New(t, env.Cluster(0))
-			connection, err := kube.New(kube.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: env.Cluster(0).Token()}, nil)
+			connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: env.Cluster(0).Token()}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -57,7 +58,7 @@ func TestAccRecordsOfSomeNamespaces(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cluster.RemoveUser(context.WithoutCancel(t.Context()), "records") })
 	proxy := faulttest.New(t, cluster)
-	connection, err := kube.New(kube.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: user.Token}, nil)
+	connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: user.Token}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

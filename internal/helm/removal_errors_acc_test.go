@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -47,7 +48,7 @@ func TestAccRemovalLosesAnAnswer(t *testing.T) {
 	o := newOnCluster(t, "lost-removal")
 	known := o.install(map[string]string{"a.yaml": configMapFile(o.namespace, "one")})
 	proxy := faulttest.New(t, cluster)
-	connected, err := kube.New(kube.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: cluster.Token()}, nil)
+	connected, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: cluster.Token()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // Both halves of discovery are requested at the same time, each once. So a server that delays the
@@ -119,7 +120,7 @@ func TestDiscoveryFailsWithEitherHalf(t *testing.T) {
 			connection := to(server)
 			connection.RequestTimeout = time.Minute
 			began := time.Now()
-			if _, err := discoveryOf(t, connection).ServerGroups(); !kube.IsDenied(err) {
+			if _, err := discoveryOf(t, connection).ServerGroups(); !connect.IsDenied(err) {
 				t.Errorf("error = %v, want the refusal", err)
 			}
 			if took := time.Since(began); took >= connection.RequestTimeout {
@@ -129,7 +130,7 @@ func TestDiscoveryFailsWithEitherHalf(t *testing.T) {
 	}
 }
 
-func discoveryOf(t *testing.T, connection kube.Connection) discovery.CachedDiscoveryInterface {
+func discoveryOf(t *testing.T, connection connect.Connection) discovery.CachedDiscoveryInterface {
 	t.Helper()
 	client, err := kube.New(connection, nil)
 	if err != nil {

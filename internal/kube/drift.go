@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
@@ -169,7 +170,7 @@ func (c *Client) Lacks(ctx context.Context, needs release.Needs) (lacks release.
 			lacks.Namespaces = append(lacks.Namespaces, name)
 			continue
 		}
-		if err != nil && !IsDenied(err) {
+		if err != nil && !connect.IsDenied(err) {
 			break // The others would probably fail, too. What was found counts.
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -248,7 +249,7 @@ func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	l.create(t, infos)
 	l.patch(t, infos[0], `{"data":{"a":"y"}}`, "")
 	user := l.user(t, "drift-denied", rbacv1.PolicyRule{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list"}})
-	found := l.inspect(t, connect(t, kube.Connection{Kubeconfig: user.Kubeconfig}), release.Rules{}, documents...)
+	found := l.inspect(t, clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig}), release.Rules{}, documents...)
 	expectPaths(t, found, map[string][]string{"ConfigMap drift-denied/settings": {"data.a"}})
 	if diff := cmp.Diff(map[string]int{"Secret": 2}, found.Refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
@@ -262,7 +263,7 @@ func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 func TestAccDriftOfAClusterThatIsAway(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-away")
-	away := connect(t, kube.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
+	away := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
 	found := away.Inspect(t.Context(), []release.Inspection{l.inspection(release.Rules{})}, [][]*unstructured.Unstructured{manifest(t, configMap("a", ""))})
 	if found[0].Err == nil || len(found[0].Missing) > 0 {
 		t.Errorf("found %+v, want an error", found[0])

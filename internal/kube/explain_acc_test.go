@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 const noNode = "nodeSelector: {none: here}, "
@@ -98,7 +99,7 @@ func TestAccWaitReadyExplainsPods(t *testing.T) {
 
 	// Rights to explain are optional.
 	user := l.user(t, "explains-nothing", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}})
-	text = failedWait(t, l, connect(t, kube.Connection{Kubeconfig: user.Kubeconfig}), deployment)
+	text = failedWait(t, l, clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig}), deployment)
 	if want := "not ready: Deployment explain-pods/web is InProgress: Available: "; !strings.HasPrefix(text, want) || strings.Contains(text, "(") {
 		t.Errorf("error = %s\nwant %s and no more", text, want)
 	}

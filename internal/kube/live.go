@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
@@ -146,7 +147,7 @@ func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFu
 			return readResult{err: context.Cause(ctx)}
 		}
 		got, err := r.get(ctx, object, key.depth)
-		if isUnreachable(err) {
+		if connect.IsUnreachable(err) {
 			stop(err)
 		}
 		if err != nil && ctx.Err() != nil {

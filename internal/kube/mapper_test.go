@@ -45,7 +45,7 @@ func (k *kinds) answer(w http.ResponseWriter, r *http.Request) {
 func TestMapperReadsDiscoveryAgain(t *testing.T) {
 	t.Parallel()
 	server := &kinds{}
-	mapper, err := connect(t, to(serve(t, server.answer))).ToRESTMapper()
+	mapper, err := clientOf(t, to(serve(t, server.answer))).ToRESTMapper()
 	if err != nil {
 		t.Fatal(err)
 	}

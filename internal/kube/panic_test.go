@@ -1,11 +1,9 @@
 package kube
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,15 +34,6 @@ func TestPanicBesideARequest(t *testing.T) {
 		}
 	}
 	tests := map[string]func(t *testing.T){
-		"while credentials are read": func(t *testing.T) {
-			t.Helper()
-			a := newAuthenticator(time.Minute, func(context.Context) (*credentials, error) { panic("broken") })
-			_, err := a.credentials(t.Context())
-			isPanic(t, err)
-			if _, err = a.credentials(t.Context()); err == nil {
-				t.Error("nothing was read, and nobody hears of it")
-			}
-		},
 		"in the second half of discovery": func(t *testing.T) {
 			t.Helper()
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/api", http.NoBody)

@@ -100,7 +100,7 @@ func TestDefinitionsAreReadyWhenTheirKindsAreServed(t *testing.T) {
 			t.Parallel()
 			widget := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 			late := &behind{definition: definitionOfWidgets(t), from: 4}
-			client := connect(t, to(serve(t, late.answer)))
+			client := clientOf(t, to(serve(t, late.answer)))
 			if err := wait(soon(t, long), client, late.definition); err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestDefinitionsAreReadyWhenTheirKindsAreServed(t *testing.T) {
 
 			never := &behind{definition: definitionOfWidgets(t), from: 1 << 30}
 			const moment = 3 * time.Second // Enough for one reading on a busy machine.
-			err = wait(soon(t, moment), connect(t, to(serve(t, never.answer))), never.definition)
+			err = wait(soon(t, moment), clientOf(t, to(serve(t, never.answer))), never.definition)
 			if want := "CustomResourceDefinition widgets.example.com is InProgress: the kind Widget is not served as v1 yet"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("one that is never served: %v, want %q", err, want)
 			}

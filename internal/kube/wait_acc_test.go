@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -48,7 +49,7 @@ func newLab(t *testing.T, namespace string) lab {
 
 func newLabIn(t *testing.T, env *testenv.Env, namespace string) lab {
 	t.Helper()
-	client := connect(t, kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Contexts()[0]})
+	client := clientOf(t, connect.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Contexts()[0]})
 	typed, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -366,16 +367,16 @@ func TestAccWaitDeletedNeedsNotFound(t *testing.T) {
 	l.create(t, l.infos(t, configMap("a", ""), configMap("b", "")))
 	infos := l.infos(t, configMap("a", ""), configMap("b", ""))
 	user := l.user(t, "sees-nothing", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}})
-	denied := connect(t, kube.Connection{Kubeconfig: user.Kubeconfig})
+	denied := clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig})
 	if err := denied.WaitDeleted(soon(t, short), infos); !apierrors.IsForbidden(err) {
 		t.Errorf("refused: error = %v, want that it is forbidden", err)
 	}
-	gone := connect(t, kube.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
-	err := kube.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
+	gone := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
+	err := connect.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
 	if !errors.As(err, new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}
-	if err := gone.WaitReady(soon(t, short), infos, withJobs); !errors.As(kube.Classify("c1", err), new(*status.UnreachableError)) {
+	if err := gone.WaitReady(soon(t, short), infos, withJobs); !errors.As(connect.Classify("c1", err), new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}
 }
@@ -426,7 +427,7 @@ func counting(t *testing.T, l lab, counted *atomic.Int64) *kube.Client {
 		r.SetURL(address)
 		r.Out.Header.Del("Authorization") // The transport adds its own credentials.
 	}}
-	return connect(t, to(serve(t, func(w http.ResponseWriter, r *http.Request) {
+	return clientOf(t, to(serve(t, func(w http.ResponseWriter, r *http.Request) {
 		counted.Add(1)
 		forward.ServeHTTP(w, r)
 	})))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -22,7 +23,7 @@ import (
 func (l lab) through(t *testing.T) (*kube.Client, *faulttest.Proxy) {
 	t.Helper()
 	proxy := faulttest.New(t, l.cluster)
-	return connect(t, kube.Connection{Host: proxy.Host(), Token: l.cluster.Token(), ClusterCACertificate: string(proxy.CACertificate())}), proxy
+	return clientOf(t, connect.Connection{Host: proxy.Host(), Token: l.cluster.Token(), ClusterCACertificate: string(proxy.CACertificate())}), proxy
 }
 
 // written creates objects as Helm does: the infos contain the responses of the API server.
@@ -153,7 +154,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 			t.Parallel()
 			client, proxy := l.through(t)
 			if test.token != "" {
-				client = connect(t, kube.Connection{Host: proxy.Host(), Token: test.token, ClusterCACertificate: string(proxy.CACertificate())})
+				client = clientOf(t, connect.Connection{Host: proxy.Host(), Token: test.token, ClusterCACertificate: string(proxy.CACertificate())})
 			}
 			objectName := strings.ReplaceAll(name, " ", "-")
 			infos := l.written(t, widget(group, objectName))

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
@@ -37,7 +37,7 @@ func runClustersFromKubeconfig(ctx context.Context, req function.RunRequest, res
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
-	split, err := kube.SplitKubeconfig(text)
+	split, err := connect.SplitKubeconfig(text)
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, report.Sentence(err))
 		return

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // MergeUIDs returns the identities of clusters after a refresh. It also returns the clusters,
@@ -59,8 +59,8 @@ const (
 // MergeConnections returns how the clusters of records are reached. entry returns what the
 // provider's configuration has of a cluster. A cluster whose entry is removed keeps its connection.
 // A cluster has none if its connection is not known yet, or needs more than may be stored.
-func MergeConnections(known map[string]kube.Stored, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, kube.Connection)) map[string]kube.Stored {
-	merged := map[string]kube.Stored{}
+func MergeConnections(known map[string]connect.Stored, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, connect.Connection)) map[string]connect.Stored {
+	merged := map[string]connect.Stored{}
 	done := map[string]bool{}
 	for key := range records {
 		if done[key.Cluster] {

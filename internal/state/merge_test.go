@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -100,28 +100,28 @@ func TestMergeConnections(t *testing.T) {
 	t.Parallel()
 	type configured struct {
 		entry      state.Entry
-		connection kube.Connection
+		connection connect.Connection
 	}
-	before, now := kube.Stored{Host: "https://before"}, kube.Connection{Host: "https://now"}
+	before, now := connect.Stored{Host: "https://before"}, connect.Connection{Host: "https://now"}
 	tests := map[string]struct {
-		known map[string]kube.Stored
+		known map[string]connect.Stored
 		of    configured
-		want  map[string]kube.Stored
+		want  map[string]connect.Stored
 	}{
-		"new":                         {of: configured{state.EntryKnown, now}, want: map[string]kube.Stored{"a": {Host: "https://now"}}},
-		"changed":                     {known: map[string]kube.Stored{"a": before}, of: configured{state.EntryKnown, now}, want: map[string]kube.Stored{"a": {Host: "https://now"}}},
-		"the entry is removed":        {known: map[string]kube.Stored{"a": before}, of: configured{entry: state.EntryRemoved}, want: map[string]kube.Stored{"a": before}},
+		"new":                         {of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
+		"changed":                     {known: map[string]connect.Stored{"a": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
+		"the entry is removed":        {known: map[string]connect.Stored{"a": before}, of: configured{entry: state.EntryRemoved}, want: map[string]connect.Stored{"a": before}},
 		"removed and never known":     {of: configured{entry: state.EntryRemoved}},
-		"not known yet":               {known: map[string]kube.Stored{"a": before}, of: configured{entry: state.EntryUnknown}},
-		"with a token":                {known: map[string]kube.Stored{"a": before}, of: configured{state.EntryKnown, kube.Connection{Host: "https://now", Token: "t"}}},
-		"without a deployment on it":  {known: map[string]kube.Stored{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]kube.Stored{"a": {Host: "https://now"}}},
-		"a user in the address of it": {of: configured{state.EntryKnown, kube.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no real password
+		"not known yet":               {known: map[string]connect.Stored{"a": before}, of: configured{entry: state.EntryUnknown}},
+		"with a token":                {known: map[string]connect.Stored{"a": before}, of: configured{state.EntryKnown, connect.Connection{Host: "https://now", Token: "t"}}},
+		"without a deployment on it":  {known: map[string]connect.Stored{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
+		"a user in the address of it": {of: configured{state.EntryKnown, connect.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no real password
 	}
 	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "x"}: {}, {Cluster: "a", Bundle: "y"}: {}}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := state.MergeConnections(test.known, records, func(string) (state.Entry, kube.Connection) { return test.of.entry, test.of.connection })
+			got := state.MergeConnections(test.known, records, func(string) (state.Entry, connect.Connection) { return test.of.entry, test.of.connection })
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

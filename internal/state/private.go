@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // Key is the key of the one entry that a target has in private state.
@@ -31,8 +31,8 @@ type Private struct {
 	ClusterUIDs map[string]string `json:"uids,omitempty"`
 	// Connections are how clusters with deployments are reached. With them, an apply that removes a
 	// cluster's entry from the provider can also clean up that cluster.
-	Connections  map[string]kube.Stored `json:"connections,omitempty"`
-	Capabilities PackedCapabilities     `json:"capabilities,omitempty"`
+	Connections  map[string]connect.Stored `json:"connections,omitempty"`
+	Capabilities PackedCapabilities        `json:"capabilities,omitempty"`
 	// Needs are the bundles that each bundle was deployed after. Bundles that are in no
 	// configuration any more are removed in the reverse order.
 	Needs      map[string][]string `json:"needs,omitempty"`

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -61,7 +61,7 @@ func whole(t *testing.T) state.Private {
 			{Kind: "Secret", Namespace: "ns", Name: "values"}: "uid/12", {Kind: "ConfigMap", Namespace: "ns", Name: "values"}: "",
 		}},
 		ClusterUIDs: map[string]string{"a": "uid-a", "b": "uid-b"},
-		Connections: map[string]kube.Stored{
+		Connections: map[string]connect.Stored{
 			"a": {ConfigPaths: []string{"~/.kube/config"}, ConfigContext: "a", RequestTimeout: 1000, QPS: 2.5},
 			"b": {Host: "https://b.example.com", ClusterCACertificate: "PEM", ExecVersion: "v1", ExecCommand: "login"},
 		},
@@ -178,14 +178,14 @@ func large(tb testing.TB) state.Private {
 	tb.Helper()
 	const clusters, bundles = 200, 20
 	private := state.Private{
-		ObjectVersions: state.ObjectVersions{}, ClusterUIDs: map[string]string{}, Connections: map[string]kube.Stored{}, Needs: map[string][]string{},
+		ObjectVersions: state.ObjectVersions{}, ClusterUIDs: map[string]string{}, Connections: map[string]connect.Stored{}, Needs: map[string][]string{},
 	}
 	capabilities := state.ClusterCapabilities{}
 	records := map[deploy.Key]deploy.Record{}
 	for c := range clusters {
 		cluster := fmt.Sprintf("cluster-%03d", c)
 		private.ClusterUIDs[cluster] = fmt.Sprintf("11111111-2222-3333-4444-%012d", c)
-		private.Connections[cluster] = kube.Stored{ConfigPaths: []string{"/home/user/.kube/config"}, ConfigContext: cluster}
+		private.Connections[cluster] = connect.Stored{ConfigPaths: []string{"/home/user/.kube/config"}, ConfigContext: cluster}
 		private.ObjectVersions[cluster] = deploy.Versions{{Kind: "Secret", Namespace: "ns", Name: "values"}: "11111111-2222-3333-4444-555555555555/12"}
 		capabilities[cluster] = manyAPIs()
 		for b := range bundles {

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -16,7 +16,7 @@ type Refresh struct {
 	Observation deploy.Observation
 	Versions    map[string]deploy.Versions
 	// Entry returns what the provider's configuration has of a cluster.
-	Entry func(cluster string) (Entry, kube.Connection)
+	Entry func(cluster string) (Entry, connect.Connection)
 	// ShowsObjects is true if the state shows objects.
 	ShowsObjects bool
 }
@@ -51,7 +51,7 @@ type Apply struct {
 	// Records are all records after the apply.
 	Records map[deploy.Key]deploy.Record
 	// Entry and ShowsObjects are as in Refresh.
-	Entry        func(cluster string) (Entry, kube.Connection)
+	Entry        func(cluster string) (Entry, connect.Connection)
 	ShowsObjects bool
 }
 

@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 const twoContexts = `apiVersion: v1
@@ -28,7 +28,7 @@ contexts:
 
 func TestSplitKubeconfig(t *testing.T) {
 	t.Parallel()
-	split, err := kube.SplitKubeconfig(twoContexts)
+	split, err := connect.SplitKubeconfig(twoContexts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestSplitKubeconfig(t *testing.T) {
 	if err != nil || prod.Host != "https://two.example.com" || strings.Contains(split["arn:aws:eks:eu:1:cluster/prod"], "s3cret-word") {
 		t.Errorf("prod is %v, %v", prod, err)
 	}
-	again, err := kube.SplitKubeconfig(twoContexts)
+	again, err := connect.SplitKubeconfig(twoContexts)
 	if diff := cmp.Diff(split, again); diff != "" || err != nil {
 		t.Errorf("split again, %v (-before +after):\n%s", err, diff)
 	}
@@ -62,7 +62,7 @@ func TestSplitKubeconfigFails(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := kube.SplitKubeconfig(test.text)
+			_, err := connect.SplitKubeconfig(test.text)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"context"
@@ -10,34 +10,32 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // A cluster that redirects every request must not get the credentials to another host.
 func TestAttackRedirect(t *testing.T) {
 	t.Parallel()
 	certificate, key := pair(t, "client", time.Hour)
-	tests := map[string]func(*testing.T, *kube.Connection){
-		"token": func(*testing.T, *kube.Connection) {},
-		"token file": func(t *testing.T, c *kube.Connection) {
+	tests := map[string]func(*testing.T, *connect.Connection){
+		"token": func(*testing.T, *connect.Connection) {},
+		"token file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
 			c.Token, c.TokenFile = "", write(t, "token", "secret", 0o600)
 		},
-		"password": func(_ *testing.T, c *kube.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
-		"certificate": func(_ *testing.T, c *kube.Connection) {
+		"password": func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
+		"certificate": func(_ *testing.T, c *connect.Connection) {
 			c.Token, c.ClientCertificate, c.ClientKey = "", certificate, key
 		},
-		"exec": func(t *testing.T, c *kube.Connection) {
+		"exec": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			c.Token, c.Exec = "", &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{t.Name()}}
+			c.Token, c.Exec = "", &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{t.Name()}}
 		},
-		"impersonation": func(_ *testing.T, c *kube.Connection) { c.ImpersonateUser = "deployer" },
+		"impersonation": func(_ *testing.T, c *connect.Connection) { c.ImpersonateUser = "deployer" },
 	}
 	for name, authenticate := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,12 +53,12 @@ func TestAttackRedirect(t *testing.T) {
 				}))
 				connection.Insecure, connection.ClusterCACertificate = true, ""
 				authenticate(t, &connection)
-				_, err := connect(t, connection).UID(t.Context())
-				redirect, ok := errors.AsType[*kube.RedirectError](err)
+				_, err := clientOf(t, connection).UID(t.Context())
+				redirect, ok := errors.AsType[*connect.RedirectError](err)
 				if want := strings.TrimPrefix(thief.URL, "https://"); !ok || redirect.Host != want {
 					t.Errorf("%d: %v, want a redirect to %s to be refused", code, err, want)
 				}
-				if got := kube.Classify("c1", err); class(got) != denied || strings.Contains(got.Error(), "secret=1") {
+				if got := connect.Classify("c1", err); class(got) != denied || strings.Contains(got.Error(), "secret=1") {
 					t.Errorf("%d: %v is %s", code, got, class(got))
 				}
 				if asked.Load() != 1 {
@@ -142,8 +140,8 @@ func TestAttackEndlessResponse(t *testing.T) {
 			code := max(test.code, http.StatusOK)
 			connection := to(serve(t, endless(&taken, test.begin, test.again, code)))
 			connection.RequestTimeout = time.Minute // The limit of bytes must end the request, not the time.
-			err := test.ask(t.Context(), t, connect(t, connection))
-			if _, ok := errors.AsType[*kube.TooLargeError](err); !ok || class(kube.Classify("c1", err)) != neither {
+			err := test.ask(t.Context(), t, clientOf(t, connection))
+			if _, ok := errors.AsType[*connect.TooLargeError](err); !ok || class(connect.Classify("c1", err)) != neither {
 				t.Errorf("got %.300v", err)
 			}
 			const underWay = 8 * mebibyte // sent, and in the buffers of the connection
@@ -179,7 +177,7 @@ func TestAttackEndlessEvent(t *testing.T) {
 			var taken atomic.Int64
 			good := `{"type": "ADDED", "object": {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}}` + "\n"
 			connection := to(serve(t, endless(&taken, good+good+`{"type": "ADDED", "object": {"kind": "`, test.again, http.StatusOK)))
-			events, err := typed(t, connect(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
+			events, err := typed(t, clientOf(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +208,7 @@ func TestManyEventsPass(t *testing.T) {
 		}
 	}))
 	connection.RequestTimeout = time.Minute // Reading them takes seconds on a busy machine.
-	events, err := typed(t, connect(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
+	events, err := typed(t, clientOf(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,32 +221,5 @@ func TestManyEventsPass(t *testing.T) {
 	}
 	if seen != many {
 		t.Errorf("%d events, want %d", seen, many)
-	}
-}
-
-// A list that always returns a next page ends, and each object is then read by its name.
-func TestAttackEndlessPages(t *testing.T) {
-	var pages, gets atomic.Int64
-	connection := to(serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/secrets") {
-			gets.Add(1)
-			refuse(http.StatusNotFound, metav1.StatusReasonNotFound)(w, r)
-			return
-		}
-		pages.Add(1)
-		answer(w, http.StatusOK, metav1.PartialObjectMetadataList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{Continue: "more"},
-		})
-	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	mapping := &meta.RESTMapping{
-		Resource:         corev1.SchemeGroupVersion.WithResource("secrets"),
-		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"), Scope: meta.RESTScopeNamespace,
-	}
-	wanted := []*resource.Info{{Mapping: mapping, Namespace: "web", Name: "a"}, {Mapping: mapping, Namespace: "web", Name: "b"}}
-	_, absent := connect(t, connection).Live(ctx, wanted)
-	if len(absent) != len(wanted) || pages.Load() != 1000 || gets.Load() != 2 {
-		t.Errorf("%d objects are absent, after %d pages and %d gets", len(absent), pages.Load(), gets.Load())
 	}
 }

@@ -1,4 +1,4 @@
-package kube
+package connect
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func Classify(cluster string, err error) error {
 		return err
 	case IsDenied(err), isCertificateRejected(err), isRedirected(err):
 		return &status.DeniedError{Cluster: cluster, Err: err}
-	case isUnreachable(err):
+	case IsUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
 	case isBusy(err):
 		return &status.BusyError{Cluster: cluster, Err: err}
@@ -93,9 +93,9 @@ func isRedirected(err error) bool {
 	return is
 }
 
-// isUnreachable reports whether a request failed in the network or at a gateway in front of the API
+// IsUnreachable reports whether a request failed in the network or at a gateway in front of the API
 // server.
-func isUnreachable(err error) bool {
+func IsUnreachable(err error) bool {
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
 		switch answer.Status().Code {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

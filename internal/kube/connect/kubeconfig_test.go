@@ -1,4 +1,4 @@
-package kube
+package connect
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 		}
 	}
 	var other Kubeconfigs
-	if _, err := other.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := other.Config(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("another configuration reads the file that is gone: %v", err)
 	}
 }
@@ -64,14 +64,14 @@ func TestKubeconfigAfterAFailure(t *testing.T) {
 			spoil(t, path)
 			connection := Connection{ConfigPaths: []string{path}, ConfigContext: "one"}
 			var read Kubeconfigs
-			if _, err := read.Client(connection, nil); err == nil {
+			if _, err := read.Config(connection, nil); err == nil {
 				t.Error("the first connection has a client")
 			}
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)
 			}
 			write(t, path, content)
-			if _, err := read.Client(connection, nil); err != nil {
+			if _, err := read.Config(connection, nil); err != nil {
 				t.Errorf("the second connection: %v", err)
 			}
 		})

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kube_test
+package connect_test
 
 import (
 	"errors"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 const plugin = "client.authentication.k8s.io/v1"
@@ -49,11 +50,11 @@ func TestAttackExec(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
 			script := write(t, "plugin", "#!/bin/sh\necho $$ >\"$PIDS\"\n"+test.script+"\n", 0o700)
 			connection := to(serve(t, respondWithUID))
-			connection.Token, connection.Exec = "", &kube.Exec{
+			connection.Token, connection.Exec = "", &connect.Exec{
 				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids}, Timeout: time.Second,
 			}
 			begun := time.Now()
-			_, err := connect(t, connection).UID(t.Context())
+			_, err := clientOf(t, connection).UID(t.Context())
 			if time.Since(begun) > 15*time.Second {
 				t.Errorf("it took %s", time.Since(begun))
 			}
@@ -68,8 +69,8 @@ func TestAttackExec(t *testing.T) {
 			if !ok || failed.Command != script || !strings.Contains(err.Error(), test.wants) {
 				t.Errorf("got %v, want %q", err, test.wants)
 			}
-			if class(kube.Classify("c1", err)) != neither || strings.Contains(fmt.Sprint(err), "secret-") {
-				t.Errorf("%v is %s", err, class(kube.Classify("c1", err)))
+			if class(connect.Classify("c1", err)) != neither || strings.Contains(fmt.Sprint(err), "secret-") {
+				t.Errorf("%v is %s", err, class(connect.Classify("c1", err)))
 			}
 			expectNoGroup(t, pids)
 		})
@@ -122,8 +123,8 @@ func TestExecIsSharedAndNotCounted(t *testing.T) {
 	for range 5 {
 		connection := to(serve(t, respondWithUID))
 		connection.RequestTimeout = 3 * time.Second
-		connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
-		client := connect(t, connection)
+		connection.Token, connection.Exec = "", &connect.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
+		client := clientOf(t, connection)
 		for range 3 {
 			waiting.Go(func() {
 				if _, err := client.UID(t.Context()); err != nil {
@@ -161,8 +162,8 @@ func TestExecCredentialsAreRenewed(t *testing.T) {
 		respondWithUID(w, r)
 	})
 	connection := to(server)
-	connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
-	client := connect(t, connection)
+	connection.Token, connection.Exec = "", &connect.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
+	client := clientOf(t, connection)
 	say("first")
 	if _, err := client.UID(t.Context()); err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestExecCredentialsAreRenewed(t *testing.T) {
 	valid.Store("Bearer second")
 	certificate, key = pair(t, "a new one", time.Hour)
 	say("second")
-	if _, err := client.UID(t.Context()); !kube.IsDenied(err) {
+	if _, err := client.UID(t.Context()); !connect.IsDenied(err) {
 		t.Fatalf("the first token is no longer valid, but error = %v", err)
 	}
 	if _, err := client.UID(t.Context()); err != nil {
@@ -193,30 +194,30 @@ func TestAttackFiles(t *testing.T) {
 			"users": [{"name": "c", "user": {`+user+`}}]}`, 0o600)
 	}
 	tests := map[string]struct {
-		connect func(*testing.T, string) kube.Connection
+		connect func(*testing.T, string) connect.Connection
 		names   string
 	}{
-		"config_path": {names: "config_path", connect: func(_ *testing.T, path string) kube.Connection {
-			return kube.Connection{ConfigPaths: []string{path}}
+		"config_path": {names: "config_path", connect: func(_ *testing.T, path string) connect.Connection {
+			return connect.Connection{ConfigPaths: []string{path}}
 		}},
-		"token_file": {names: "token_file", connect: func(_ *testing.T, path string) kube.Connection {
-			return kube.Connection{Host: "https://127.0.0.1:1", TokenFile: path}
+		"token_file": {names: "token_file", connect: func(_ *testing.T, path string) connect.Connection {
+			return connect.Connection{Host: "https://127.0.0.1:1", TokenFile: path}
 		}},
-		"token of a kubeconfig": {names: "tokenFile", connect: func(t *testing.T, path string) kube.Connection {
+		"token of a kubeconfig": {names: "tokenFile", connect: func(t *testing.T, path string) connect.Connection {
 			t.Helper()
-			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"tokenFile": "`+path+`"`, "")}}
+			return connect.Connection{ConfigPaths: []string{kubeconfig(t, `"tokenFile": "`+path+`"`, "")}}
 		}},
-		"key of a kubeconfig": {names: "client-key", connect: func(t *testing.T, path string) kube.Connection {
+		"key of a kubeconfig": {names: "client-key", connect: func(t *testing.T, path string) connect.Connection {
 			t.Helper()
-			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"client-certificate-data": "eA==", "client-key": "`+path+`"`, "")}}
+			return connect.Connection{ConfigPaths: []string{kubeconfig(t, `"client-certificate-data": "eA==", "client-key": "`+path+`"`, "")}}
 		}},
-		"certificate of a kubeconfig": {names: "client-certificate", connect: func(t *testing.T, path string) kube.Connection {
+		"certificate of a kubeconfig": {names: "client-certificate", connect: func(t *testing.T, path string) connect.Connection {
 			t.Helper()
-			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"client-key-data": "eA==", "client-certificate": "`+path+`"`, "")}}
+			return connect.Connection{ConfigPaths: []string{kubeconfig(t, `"client-key-data": "eA==", "client-certificate": "`+path+`"`, "")}}
 		}},
-		"authority of a kubeconfig": {names: "certificate-authority", connect: func(t *testing.T, path string) kube.Connection {
+		"authority of a kubeconfig": {names: "certificate-authority", connect: func(t *testing.T, path string) connect.Connection {
 			t.Helper()
-			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"token": "x"`, `, "certificate-authority": "`+path+`"`)}}
+			return connect.Connection{ConfigPaths: []string{kubeconfig(t, `"token": "x"`, `, "certificate-authority": "`+path+`"`)}}
 		}},
 	}
 	for name, test := range tests {
@@ -228,7 +229,7 @@ func TestAttackFiles(t *testing.T) {
 				if err == nil {
 					_, err = client.UID(t.Context())
 				}
-				failed, ok := errors.AsType[*kube.FileError](err)
+				failed, ok := errors.AsType[*connect.FileError](err)
 				if !ok || !strings.Contains(failed.Setting, test.names) || failed.Path != path {
 					t.Errorf("got %v", err)
 				}
@@ -270,7 +271,7 @@ func TestFilesFromPipes(t *testing.T) {
 			"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
 			"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`", "insecure-skip-tls-verify": true}}],
 			"users": [{"name": "c", "user": {"token": "x"}}]}`)
-		expectUID(t, kube.Connection{ConfigPaths: []string{path}})
+		expectUID(t, connect.Connection{ConfigPaths: []string{path}})
 	})
 	t.Run("token", func(t *testing.T) {
 		t.Parallel()

@@ -1,9 +1,11 @@
-package kube
+package connect
 
 import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -196,7 +198,7 @@ func (c Connection) restConfig(load kubeconfigLoader, masker *mask.Masker) (*res
 		if err != nil {
 			return nil, &ConnectionError{Attribute: "proxy_url", Message: "is not a valid URL"}
 		}
-		config.Proxy = httpProxy(proxy)
+		config.Proxy = http.ProxyURL(proxy)
 	}
 	if c.TLSServerName != "" {
 		config.ServerName = c.TLSServerName
@@ -271,7 +273,7 @@ func (c Connection) direct() (*rest.Config, error) {
 			APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 		}
-		for _, name := range sortedKeys(c.Exec.Env) {
+		for _, name := range slices.Sorted(maps.Keys(c.Exec.Env)) {
 			config.ExecProvider.Env = append(config.ExecProvider.Env, clientcmdapi.ExecEnvVar{Name: name, Value: c.Exec.Env[name]})
 		}
 	}
@@ -305,7 +307,7 @@ func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Conf
 // contextOf returns the name of the context to use. The current context of a kubeconfig changes with
 // the work of its user, so it counts only for a connection from the environment.
 func (c Connection) contextOf(config *clientcmdapi.Config, where string) (string, error) {
-	known := sortedKeys(config.Contexts)
+	known := slices.Sorted(maps.Keys(config.Contexts))
 	name := c.ConfigContext
 	if name == "" && c.FromEnvironment {
 		name = config.CurrentContext

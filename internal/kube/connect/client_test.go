@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"crypto/tls"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
 // requests records the requests that a server got.
@@ -40,32 +41,32 @@ func (r *requests) header(name string) string {
 func TestRequestsCarryWhatTheConnectionSays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(*testing.T, *kube.Connection)
+		change func(*testing.T, *connect.Connection)
 		header string
 		want   string
 	}{
 		"token": {header: "Authorization", want: "Bearer token"},
 		"password": {
-			change: func(_ *testing.T, c *kube.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
+			change: func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
 			header: "Authorization", want: "Basic " + base64.StdEncoding.EncodeToString([]byte("admin:hunter2")),
 		},
 		"token file": {
-			change: func(t *testing.T, c *kube.Connection) {
+			change: func(t *testing.T, c *connect.Connection) {
 				t.Helper()
 				c.Token, c.TokenFile = "", write(t, "token", "from-file\n", 0o600)
 			},
 			header: "Authorization", want: "Bearer from-file",
 		},
 		"exec": {
-			change: func(t *testing.T, c *kube.Connection) {
+			change: func(t *testing.T, c *connect.Connection) {
 				t.Helper()
 				c.Token = ""
-				c.Exec = &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"}}
+				c.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"}}
 			},
 			header: "Authorization", want: "Bearer from-exec",
 		},
 		"impersonation": {
-			change: func(_ *testing.T, c *kube.Connection) { c.ImpersonateUser = "deployer" },
+			change: func(_ *testing.T, c *connect.Connection) { c.ImpersonateUser = "deployer" },
 			header: "Impersonate-User", want: "deployer",
 		},
 		"name of the program": {header: "User-Agent", want: "terraform-provider-fleet"},
@@ -120,7 +121,7 @@ func TestTokenFileIsReadWhenItIsNeeded(t *testing.T) {
 	})
 	connection := to(server)
 	connection.Token, connection.TokenFile = "", filepath.Join(t.TempDir(), "token")
-	client := connect(t, connection)
+	client := clientOf(t, connection)
 	if _, err := client.UID(t.Context()); err == nil {
 		t.Fatal("there is no token yet, but the cluster answers")
 	}
@@ -136,7 +137,7 @@ func TestTokenFileIsReadWhenItIsNeeded(t *testing.T) {
 	}
 	valid = "Bearer second"
 	renew("second")
-	if _, err := client.UID(t.Context()); !kube.IsDenied(err) {
+	if _, err := client.UID(t.Context()); !connect.IsDenied(err) {
 		t.Fatalf("the token read before is no longer valid, but error = %v", err)
 	}
 	if got, err := client.UID(t.Context()); err != nil || got != uid {
@@ -163,12 +164,12 @@ func TestClientCertificate(t *testing.T) {
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	server := serve(t, respondWithUID)
-	tests := map[string]func(*kube.Connection){
-		"by its certificate":                 func(*kube.Connection) {},
-		"under another name the server has":  func(c *kube.Connection) { c.TLSServerName = "example.com" },
-		"whatever it shows":                  func(c *kube.Connection) { c.ClusterCACertificate, c.Insecure = "", true },
-		"under an address without a scheme":  func(c *kube.Connection) { c.Host = server.Listener.Addr().String() },
-		"under an address with a slash last": func(c *kube.Connection) { c.Host += "/" },
+	tests := map[string]func(*connect.Connection){
+		"by its certificate":                 func(*connect.Connection) {},
+		"under another name the server has":  func(c *connect.Connection) { c.TLSServerName = "example.com" },
+		"whatever it shows":                  func(c *connect.Connection) { c.ClusterCACertificate, c.Insecure = "", true },
+		"under an address without a scheme":  func(c *connect.Connection) { c.Host = server.Listener.Addr().String() },
+		"under an address with a slash last": func(c *connect.Connection) { c.Host += "/" },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestProxy(t *testing.T) {
 	through := &requests{}
 	proxy := httptest.NewServer(http.HandlerFunc(through.answer))
 	t.Cleanup(proxy.Close)
-	expectUID(t, kube.Connection{Host: "http://cluster.invalid", Token: "token", ProxyURL: proxy.URL})
+	expectUID(t, connect.Connection{Host: "http://cluster.invalid", Token: "token", ProxyURL: proxy.URL})
 	if got := through.last.URL.Host; got != "cluster.invalid" {
 		t.Errorf("the proxy was asked for %q", got)
 	}
@@ -202,7 +203,7 @@ func TestAddressWithAPath(t *testing.T) {
 	if got := asked.last.URL.Path; got != want {
 		t.Errorf("path = %q, want %q", got, want)
 	}
-	if _, err := kube.New(kube.Connection{Host: "ht tp://x", Token: "token"}, nil); err == nil {
+	if _, err := kube.New(connect.Connection{Host: "ht tp://x", Token: "token"}, nil); err == nil {
 		t.Error("an address that is none is taken")
 	}
 }
@@ -222,10 +223,10 @@ func TestClientsShareTransportAndLimit(t *testing.T) {
 	t.Cleanup(server.Close)
 	connection := to(server)
 	connection.QPS = 1000
-	connection.Token, connection.Exec = "", &kube.Exec{
+	connection.Token, connection.Exec = "", &connect.Exec{
 		APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"},
 	}
-	client := connect(t, connection)
+	client := clientOf(t, connection)
 	if _, err := client.UID(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -256,8 +257,8 @@ func TestClientsShareTransportAndLimit(t *testing.T) {
 
 func TestUIDRefused(t *testing.T) {
 	t.Parallel()
-	client := connect(t, to(serve(t, refuse(http.StatusForbidden, "Forbidden"))))
-	if _, err := client.UID(t.Context()); !kube.IsDenied(err) {
+	client := clientOf(t, to(serve(t, refuse(http.StatusForbidden, "Forbidden"))))
+	if _, err := client.UID(t.Context()); !connect.IsDenied(err) {
 		t.Errorf("error = %v, want one that is denied", err)
 	}
 }

@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -68,15 +69,15 @@ func TestClassifyResponses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, refuse(test.code, test.reason))
-			_, err := connect(t, to(server)).UID(t.Context())
-			got := kube.Classify("c1", fmt.Errorf("doing something: %w", err))
+			_, err := clientOf(t, to(server)).UID(t.Context())
+			got := connect.Classify("c1", fmt.Errorf("doing something: %w", err))
 			if class(got) != test.want {
 				t.Errorf("%v is %s, want %s", got, class(got), test.want)
 			}
 			if test.is != nil && !test.is(got) {
 				t.Errorf("%v lost what the API server said", got)
 			}
-			if again := kube.Classify("c2", got); again.Error() != got.Error() {
+			if again := connect.Classify("c2", got); again.Error() != got.Error() {
 				t.Errorf("classifying twice gives %v, want %v", again, got)
 			}
 		})
@@ -91,7 +92,7 @@ func TestClassifyWhatIsUsedUp(t *testing.T) {
 		err  error
 		want string
 	}{{full, busy}, {&status.ExhaustedError{Err: full}, neither}, {errors.Join(full, &status.ExhaustedError{Err: full}), neither}} {
-		if got := class(kube.Classify("c1", test.err)); got != test.want {
+		if got := class(connect.Classify("c1", test.err)); got != test.want {
 			t.Errorf("%v is %s, want %s", test.err, got, test.want)
 		}
 	}
@@ -116,14 +117,14 @@ func TestClassifyConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		connection func(*testing.T) kube.Connection
+		connection func(*testing.T) connect.Connection
 		ctx        func(context.Context) (context.Context, context.CancelFunc)
 		want       string
 		is         any  // the error that it wraps
 		once       bool // without the retries of client-go, which take 10 s
 	}{
 		"nothing listens": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				server := httptest.NewTLSServer(http.NotFoundHandler())
 				server.Close()
@@ -132,7 +133,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: unreachable,
 		},
 		"hangs": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 				connection.RequestTimeout = 50 * time.Millisecond
@@ -141,28 +142,28 @@ func TestClassifyConnections(t *testing.T) {
 			want: unreachable,
 		},
 		"takes the connection and says nothing": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
-				return kube.Connection{Host: "https://" + listen(t, func(net.Conn) {}), Token: "t", Insecure: true, RequestTimeout: 50 * time.Millisecond}
+				return connect.Connection{Host: "https://" + listen(t, func(net.Conn) {}), Token: "t", Insecure: true, RequestTimeout: 50 * time.Millisecond}
 			},
 			want: unreachable,
 		},
 		"hangs up during the handshake": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
-				return kube.Connection{Host: "https://" + listen(t, hangUp), Token: "t", Insecure: true}
+				return connect.Connection{Host: "https://" + listen(t, hangUp), Token: "t", Insecure: true}
 			},
 			want: unreachable, once: true,
 		},
 		"breaks off in an answer": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				return to(serve(t, begin(func(*http.Request) { panic(http.ErrAbortHandler) })))
 			},
 			want: busy,
 		},
 		"is cancelled in an answer": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				return to(serve(t, begin(func(r *http.Request) { <-r.Context().Done() })))
 			},
@@ -174,7 +175,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither,
 		},
 		"a deadline passes": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 			},
@@ -184,7 +185,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: unreachable,
 		},
 		"is cancelled": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				return to(serve(t, respondWithUID))
 			},
@@ -196,7 +197,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither,
 		},
 		"is cancelled on the way": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 			},
@@ -208,7 +209,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither,
 		},
 		"unknown authority": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
 				connection.ClusterCACertificate = trustedByNobody
@@ -217,7 +218,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither, is: new(x509.UnknownAuthorityError),
 		},
 		"certificate for another name": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
 				connection.TLSServerName = "wrong.example.org"
@@ -226,7 +227,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither, is: new(x509.HostnameError),
 		},
 		"expired certificate": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serveWith(t, &tls.Config{Certificates: []tls.Certificate{expired}, MinVersion: tls.VersionTLS12}, respondWithUID))
 				connection.ClusterCACertificate = expiredCertificate
@@ -235,24 +236,24 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither, is: new(x509.CertificateInvalidError),
 		},
 		"client certificate refused": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				server := serveWith(t, &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, respondWithUID)
-				return kube.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret, ClusterCACertificate: trusted(server)}
+				return connect.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret, ClusterCACertificate: trusted(server)}
 			},
 			want: denied,
 		},
 		"no TLS there": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				server := httptest.NewServer(http.HandlerFunc(respondWithUID))
 				t.Cleanup(server.Close)
-				return kube.Connection{Host: "https://" + server.Listener.Addr().String(), Token: "t", Insecure: true}
+				return connect.Connection{Host: "https://" + server.Listener.Addr().String(), Token: "t", Insecure: true}
 			},
 			want: neither,
 		},
 		"proxy does not answer": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
 				proxy := httptest.NewServer(http.NotFoundHandler())
@@ -263,7 +264,7 @@ func TestClassifyConnections(t *testing.T) {
 			want: unreachable,
 		},
 		"token file missing": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
 				connection.Token, connection.TokenFile = "", t.TempDir()+"/none"
@@ -272,11 +273,11 @@ func TestClassifyConnections(t *testing.T) {
 			want: neither,
 		},
 		"exec command missing": {
-			connection: func(t *testing.T) kube.Connection {
+			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
 				connection.Token = ""
-				connection.Exec = &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: t.TempDir() + "/none"}
+				connection.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: t.TempDir() + "/none"}
 				return connection
 			},
 			want: neither,
@@ -291,7 +292,7 @@ func TestClassifyConnections(t *testing.T) {
 				defer cancel()
 				ctx = limited
 			}
-			client := connect(t, test.connection(t))
+			client := clientOf(t, test.connection(t))
 			ask := client.UID
 			if test.once {
 				ask = func(ctx context.Context) (string, error) { return requestOnce(ctx, t, client) }
@@ -300,7 +301,7 @@ func TestClassifyConnections(t *testing.T) {
 			if err == nil {
 				t.Fatal("the cluster answers")
 			}
-			got := kube.Classify("c1", err)
+			got := connect.Classify("c1", err)
 			if class(got) != test.want {
 				t.Errorf("%v is %s, want %s", got, class(got), test.want)
 			}
@@ -313,24 +314,24 @@ func TestClassifyConnections(t *testing.T) {
 
 func TestClassifyLeavesOtherErrors(t *testing.T) {
 	t.Parallel()
-	if err := kube.Classify("c1", nil); err != nil {
+	if err := connect.Classify("c1", nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 	plain := errors.New("the chart is broken")
-	if err := kube.Classify("c1", plain); !errors.Is(err, plain) || class(err) != neither {
+	if err := connect.Classify("c1", plain); !errors.Is(err, plain) || class(err) != neither {
 		t.Errorf("%v became %v", plain, err)
 	}
 	// A deadline that passed before any request was sent does not mean that a cluster is
 	// unreachable.
-	if err := kube.Classify("c1", fmt.Errorf("waiting: %w", context.DeadlineExceeded)); class(err) != neither {
+	if err := connect.Classify("c1", fmt.Errorf("waiting: %w", context.DeadlineExceeded)); class(err) != neither {
 		t.Errorf("the deadline became %v", err)
 	}
 	cancelled := &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Net: "tcp", Err: context.Canceled}}
-	if err := kube.Classify("c1", cancelled); class(err) != neither {
+	if err := connect.Classify("c1", cancelled); class(err) != neither {
 		t.Errorf("%v is %s, want %s", cancelled, class(err), neither)
 	}
 	lookup := &url.Error{Op: "Get", URL: "https://x", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}
-	if err := kube.Classify("c1", lookup); class(err) != unreachable {
+	if err := connect.Classify("c1", lookup); class(err) != unreachable {
 		t.Errorf("%v is %s, want %s", lookup, class(err), unreachable)
 	}
 }

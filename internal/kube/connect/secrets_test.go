@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"encoding/base64"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
@@ -35,21 +36,21 @@ func TestAttackEchoedCredentials(t *testing.T) {
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
 		"clusters": [{"name": "c", "cluster": {"server": "` + server.URL + `", "insecure-skip-tls-verify": true}}],
 		"users": [{"name": "c", "user": {"token": "` + secret + `"}}]}`
-	tests := map[string]func(t *testing.T, c *kube.Connection){
-		"token": func(_ *testing.T, c *kube.Connection) { c.Token = secret },
-		"token file": func(t *testing.T, c *kube.Connection) {
+	tests := map[string]func(t *testing.T, c *connect.Connection){
+		"token": func(_ *testing.T, c *connect.Connection) { c.Token = secret },
+		"token file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
 			c.TokenFile = write(t, "token", secret+"\n", 0o600)
 		},
-		"password": func(_ *testing.T, c *kube.Connection) { c.Username, c.Password = "admin", secret },
-		"command": func(t *testing.T, c *kube.Connection) {
+		"password": func(_ *testing.T, c *connect.Connection) { c.Username, c.Password = "admin", secret },
+		"command": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			c.Exec = &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"correct"}, Env: map[string]string{"SECOND": "horse-battery"}}
+			c.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"correct"}, Env: map[string]string{"SECOND": "horse-battery"}}
 		},
-		"kubeconfig": func(_ *testing.T, c *kube.Connection) { *c = kube.Connection{Kubeconfig: inKubeconfig} },
-		"kubeconfig file": func(t *testing.T, c *kube.Connection) {
+		"kubeconfig": func(_ *testing.T, c *connect.Connection) { *c = connect.Connection{Kubeconfig: inKubeconfig} },
+		"kubeconfig file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			*c = kube.Connection{ConfigPaths: []string{write(t, "config", inKubeconfig, 0o600)}}
+			*c = connect.Connection{ConfigPaths: []string{write(t, "config", inKubeconfig, 0o600)}}
 		},
 	}
 	for name, change := range tests {
@@ -106,11 +107,11 @@ func TestCommandSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			connection := to(server)
-			connection.Token, connection.Exec = "", &kube.Exec{
+			connection.Token, connection.Exec = "", &connect.Exec{
 				APIVersion: "client.authentication.k8s.io/v1", Command: write(t, "command", "#!/bin/sh\n"+test.script+"\n", 0o700),
 				Args: test.args, Env: map[string]string{"SECRET": "variable-horse"},
 			}
-			_, err := connect(t, connection).UID(t.Context())
+			_, err := clientOf(t, connection).UID(t.Context())
 			failed, ok := errors.AsType[*command.CredentialsError](err)
 			if !ok || !strings.HasSuffix(failed.Error(), test.want) || strings.Contains(failed.Error(), "horse") {
 				t.Errorf("got %v, want %s", err, test.want)
@@ -124,7 +125,7 @@ func TestAttackUnreadableKubeconfig(t *testing.T) {
 	t.Parallel()
 	const secret = "correct-horse-battery"
 	content := "users: " + secret + "\nclusters: [" + secret
-	for name, connection := range map[string]kube.Connection{
+	for name, connection := range map[string]connect.Connection{
 		"inline": {Kubeconfig: content}, "file": {ConfigPaths: []string{write(t, "config", content, 0o600)}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package kube_test
+package connect_test
 
 import (
 	"net/http"
@@ -74,7 +74,7 @@ func TestTransientResponsesAreRetried(t *testing.T) {
 					refuse(test.code, metav1.StatusReasonUnknown)(w, r)
 				}
 			})
-			config, err := connect(t, to(server)).ToRESTConfig()
+			config, err := clientOf(t, to(server)).ToRESTConfig()
 			if err != nil {
 				t.Fatal(err)
 			}

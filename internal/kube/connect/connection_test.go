@@ -1,4 +1,4 @@
-package kube
+package connect
 
 import (
 	"errors"
@@ -289,7 +289,7 @@ func TestValidate(t *testing.T) {
 					t.Errorf("error %d = %q, want it to begin with %q", i, got[i], want)
 				}
 			}
-			if _, err := New(test.connection, nil); len(test.want) > 0 && err == nil {
+			if _, err := new(Kubeconfigs).Config(test.connection, nil); len(test.want) > 0 && err == nil {
 				t.Error("New takes it")
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
@@ -372,7 +372,7 @@ func TestKubeconfigErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(test.connection, nil)
+			_, err := new(Kubeconfigs).Config(test.connection, nil)
 			if err == nil {
 				t.Fatal("it is taken")
 			}
@@ -457,7 +457,7 @@ func TestEnvironment(t *testing.T) {
 			if home, ok := test.environment["HOME"]; ok {
 				t.Setenv("HOME", home)
 			}
-			_, err := New(test.connection, nil)
+			_, err := new(Kubeconfigs).Config(test.connection, nil)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) {
 					t.Errorf("error = %v, want %q in it", err, test.fails)
