@@ -100,20 +100,20 @@ func (s *secondHalf) take() *http.Response {
 type prefetchingTransport struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (f prefetchingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
+func (p prefetchingTransport) WrappedRoundTripper() http.RoundTripper { return p.next }
 
-func (f prefetchingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (p prefetchingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	second, reading := request.Context().Value(secondKey{}).(*secondHalf)
 	if !reading {
-		return f.next.RoundTrip(request)
+		return p.next.RoundTrip(request)
 	}
 	switch path := request.URL.Path; {
 	case strings.HasSuffix(path, "/api"):
-		second.begin(f.next, request)
+		second.begin(p.next, request)
 	case strings.HasSuffix(path, "/apis"):
 		if response := second.take(); response != nil {
 			return response, nil
 		}
 	}
-	return f.next.RoundTrip(request)
+	return p.next.RoundTrip(request)
 }

@@ -21,7 +21,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 )
 
-const plugin = "client.authentication.k8s.io/v1"
+const (
+	plugin = "client.authentication.k8s.io/v1"
+	// hanging is after which time a test takes something for hanging. It is far longer than any limit.
+	hanging = 2 * time.Minute
+)
 
 // A command that prints credentials may hang, print without end, or leave processes behind that
 // keep its output open. It delays only its own clusters, and no process is left running.
@@ -55,7 +59,7 @@ func TestAttackExec(t *testing.T) {
 			}
 			begun := time.Now()
 			_, err := clientOf(t, connection).UID(t.Context())
-			if time.Since(begun) > 15*time.Second {
+			if time.Since(begun) > hanging {
 				t.Errorf("it took %s", time.Since(begun))
 			}
 			if test.passes {
@@ -101,7 +105,7 @@ func stop(t *testing.T, pids string) {
 func expectNoGroup(t *testing.T, pids string) {
 	t.Helper()
 	group := -firstOf(t, pids)
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(hanging); ; {
 		if errors.Is(syscall.Kill(group, 0), syscall.ESRCH) {
 			return
 		}
@@ -117,12 +121,12 @@ func expectNoGroup(t *testing.T, pids string) {
 func TestExecIsSharedAndNotCounted(t *testing.T) {
 	t.Parallel()
 	runs := filepath.Join(t.TempDir(), "runs")
-	script := write(t, "plugin", "#!/bin/sh\necho x >>\"$RUNS\"\nsleep 4\n"+
+	script := write(t, "plugin", "#!/bin/sh\necho x >>\"$RUNS\"\nsleep 11\n"+
 		`echo '{"apiVersion": "`+plugin+`", "kind": "ExecCredential", "status": {"token": "x"}}'`+"\n", 0o700)
 	var waiting sync.WaitGroup
 	for range 5 {
 		connection := to(serve(t, respondWithUID))
-		connection.RequestTimeout = 3 * time.Second
+		connection.RequestTimeout = 10 * time.Second
 		connection.Token, connection.Exec = "", &connect.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
 		client := clientOf(t, connection)
 		for range 3 {
@@ -229,11 +233,10 @@ func TestAttackFiles(t *testing.T) {
 				if err == nil {
 					_, err = client.UID(t.Context())
 				}
-				failed, ok := errors.AsType[*connect.FileError](err)
-				if !ok || !strings.Contains(failed.Setting, test.names) || failed.Path != path {
+				if err == nil || !strings.Contains(err.Error(), "reading "+test.names) || !strings.Contains(err.Error(), " "+path+": ") {
 					t.Errorf("got %v", err)
 				}
-				if time.Since(begun) > 20*time.Second {
+				if time.Since(begun) > hanging {
 					t.Errorf("it took %s", time.Since(begun))
 				}
 			})

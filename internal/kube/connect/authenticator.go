@@ -83,7 +83,7 @@ func (a *authenticator) install(on *transport.Config) {
 }
 
 func (a *authenticator) wrap(next http.RoundTripper) http.RoundTripper {
-	return credentialTransport{next: next, by: a}
+	return credentialTransport{wrapper: wrapper{next}, by: a}
 }
 
 // lastCertificate returns the certificate of the current credentials. The request that opens a
@@ -192,18 +192,15 @@ func isSameCertificate(a, b *tls.Certificate) bool {
 
 // credentialTransport is a transport that signs requests.
 type credentialTransport struct {
-	next http.RoundTripper
-	by   *authenticator
+	wrapper
+	by *authenticator
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
-func (s credentialTransport) WrappedRoundTripper() http.RoundTripper { return s.next }
-
-func (s credentialTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (c credentialTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Header.Get("Authorization") != "" {
-		return s.next.RoundTrip(request)
+		return c.next.RoundTrip(request)
 	}
-	signedBy, err := s.by.credentials(request.Context())
+	signedBy, err := c.by.credentials(request.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -211,9 +208,9 @@ func (s credentialTransport) RoundTrip(request *http.Request) (*http.Response, e
 		request = request.Clone(request.Context())
 		request.Header.Set("Authorization", "Bearer "+signedBy.token)
 	}
-	response, err := s.next.RoundTrip(request)
+	response, err := c.next.RoundTrip(request)
 	if err == nil && response.StatusCode == http.StatusUnauthorized {
-		s.by.refused(signedBy)
+		c.by.refused(signedBy)
 	}
 	return response, err
 }
@@ -221,12 +218,9 @@ func (s credentialTransport) RoundTrip(request *http.Request) (*http.Response, e
 // timeoutTransport is a transport that limits the time of a request, counted from when it is
 // signed. The time of a command that prints the credentials does not count.
 type timeoutTransport struct {
-	next  http.RoundTripper
+	wrapper
 	limit time.Duration
 }
-
-// WrappedRoundTripper lets client-go find the transport below.
-func (t timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t timeoutTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Has("watch") {
@@ -248,7 +242,7 @@ type timedBody struct {
 	cancel context.CancelFunc
 }
 
-func (b timedBody) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
+func (t timedBody) Close() error {
+	defer t.cancel()
+	return t.ReadCloser.Close()
 }

@@ -55,16 +55,13 @@ const (
 
 // limitingTransport is a transport that fails on a redirect and on a response that is too large.
 type limitingTransport struct {
-	next http.RoundTripper
+	wrapper
 	// prefix is the path under which the API server is served.
 	prefix string
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
-func (b limitingTransport) WrappedRoundTripper() http.RoundTripper { return b.next }
-
-func (b limitingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(request)
+func (l limitingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
 	if err != nil {
 		return response, err
 	}
@@ -72,7 +69,7 @@ func (b limitingTransport) RoundTrip(request *http.Request) (*http.Response, err
 		_ = response.Body.Close()
 		return nil, &RedirectError{Host: hostOf(request.URL, target)}
 	}
-	response.Body = b.limit(request, response)
+	response.Body = l.limit(request, response)
 	return response, nil
 }
 
@@ -90,8 +87,8 @@ func hostOf(from *url.URL, target string) string {
 	return to.Host
 }
 
-func (b limitingTransport) limit(request *http.Request, response *http.Response) io.ReadCloser {
-	what, limit := responseLimit(strings.TrimPrefix(request.URL.Path, b.prefix))
+func (l limitingTransport) limit(request *http.Request, response *http.Response) io.ReadCloser {
+	what, limit := responseLimit(strings.TrimPrefix(request.URL.Path, l.prefix))
 	watches := request.URL.Query().Has("watch")
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
@@ -154,22 +151,22 @@ type limitedBody struct {
 	failed   bool
 }
 
-func (b *limitedBody) Read(into []byte) (int, error) {
-	if b.failed {
-		return 0, b.exceeded
+func (l *limitedBody) Read(into []byte) (int, error) {
+	if l.failed {
+		return 0, l.exceeded
 	}
-	n, err := b.ReadCloser.Read(into)
-	if b.budget.spend(into[:n]) {
+	n, err := l.ReadCloser.Read(into)
+	if l.budget.spend(into[:n]) {
 		return n, err
 	}
-	return 0, b.fail()
+	return 0, l.fail()
 }
 
 // fail ends the response, so that nothing more is sent.
-func (b *limitedBody) fail() error {
-	b.failed = true
-	_ = b.Close()
-	return b.exceeded
+func (l *limitedBody) fail() error {
+	l.failed = true
+	_ = l.Close()
+	return l.exceeded
 }
 
 // limitedEvents is the response to a watch: a sequence of JSON objects without end, each with a
@@ -184,18 +181,18 @@ type limitedEvents struct {
 	quoted, escaping bool
 }
 
-func (e *limitedEvents) Read(into []byte) (int, error) {
-	if e.failed {
-		return 0, e.exceeded
+func (l *limitedEvents) Read(into []byte) (int, error) {
+	if l.failed {
+		return 0, l.exceeded
 	}
-	n, err := e.ReadCloser.Read(into)
+	n, err := l.ReadCloser.Read(into)
 	for content := into[:n]; len(content) > 0; {
-		length, ended := e.event(content)
-		if !e.budget.spend(content[:length]) {
-			return 0, e.fail()
+		length, ended := l.event(content)
+		if !l.budget.spend(content[:length]) {
+			return 0, l.fail()
 		}
 		if ended {
-			e.budget = e.each
+			l.budget = l.each
 		}
 		content = content[length:]
 	}
@@ -204,21 +201,21 @@ func (e *limitedEvents) Read(into []byte) (int, error) {
 
 // event returns how many bytes of content belong to the current event, and whether the event ends
 // there.
-func (e *limitedEvents) event(content []byte) (length int, ended bool) {
+func (l *limitedEvents) event(content []byte) (length int, ended bool) {
 	for i, char := range content {
 		switch {
-		case e.escaping:
-			e.escaping = false
-		case e.quoted:
-			e.escaping = char == '\\'
-			e.quoted = char != '"'
+		case l.escaping:
+			l.escaping = false
+		case l.quoted:
+			l.escaping = char == '\\'
+			l.quoted = char != '"'
 		case char == '"':
-			e.quoted = true
+			l.quoted = true
 		case char == '{' || char == '[':
-			e.depth++
+			l.depth++
 		case char == '}' || char == ']':
-			if e.depth--; e.depth <= 0 {
-				e.depth = 0
+			if l.depth--; l.depth <= 0 {
+				l.depth = 0
 				return i + 1, true
 			}
 		}

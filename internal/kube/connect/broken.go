@@ -23,26 +23,24 @@ type brokenError struct {
 func (e *brokenError) Error() string { return e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
 
-func isBroken(err error) bool {
-	_, is := errors.AsType[*brokenError](err)
-	return is
+// is reports whether an error in the chain of err has the type E.
+func is[E error](err error) bool {
+	_, found := errors.AsType[E](err)
+	return found
 }
 
 // isBrokenOff reports whether a response began and was not complete.
 func isBrokenOff(err error) bool {
-	broken, is := errors.AsType[*brokenError](err)
-	return is && broken.answered
+	broken, found := errors.AsType[*brokenError](err)
+	return found && broken.answered
 }
 
 // errorTyper wraps errors of connections in a *brokenError. Errors that client-go recognizes by
 // comparison stay as they are. So do errors in the response to a watch, which can end at any point.
-type errorTyper struct{ next http.RoundTripper }
+type errorTyper struct{ wrapper }
 
-// WrappedRoundTripper lets client-go find the transport below.
-func (m errorTyper) WrappedRoundTripper() http.RoundTripper { return m.next }
-
-func (m errorTyper) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := m.next.RoundTrip(request)
+func (e errorTyper) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := e.next.RoundTrip(request)
 	if err == nil {
 		if !request.URL.Query().Has("watch") {
 			response.Body = markedBody{ReadCloser: response.Body, asked: request.Context()}
@@ -61,26 +59,17 @@ type markedBody struct {
 	asked context.Context //nolint:containedctx // the context of the request, which ends with the response
 }
 
-func (b markedBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(b.asked.Err(), context.Canceled) {
+func (m markedBody) Read(into []byte) (int, error) {
+	n, err := m.ReadCloser.Read(into)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(m.asked.Err(), context.Canceled) {
 		return n, err
 	}
 	return n, &brokenError{err: err, answered: true}
 }
 
 func isTyped(err error) bool {
-	var (
-		operation   *net.OpError
-		lookup      *net.DNSError
-		untrusted   *tls.CertificateVerificationError
-		foreign     x509.UnknownAuthorityError
-		other       x509.HostnameError
-		invalid     x509.CertificateInvalidError
-		noTLS       tls.RecordHeaderError
-		certificate = errors.As(err, &untrusted) || errors.As(err, &foreign) || errors.As(err, &other) || errors.As(err, &invalid)
-	)
-	return certificate || errors.As(err, &operation) || errors.As(err, &lookup) || errors.As(err, &noTLS) ||
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) ||
+		is[x509.CertificateInvalidError](err) || is[*net.OpError](err) || is[*net.DNSError](err) || is[tls.RecordHeaderError](err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)

@@ -16,7 +16,8 @@ import (
 
 // Classify gives the error of a request to a cluster a type. A *status.UnreachableError means that
 // no API server responded. A *status.DeniedError means that a server refused the request or
-// redirected it. A *status.BusyError means that the server could not process the request at that
+// redirected it: a proxy that requires a new login redirects, and so does another server at the
+// address of the cluster. A *status.BusyError means that the server could not process the request at that
 // time, or did not complete its response.
 //
 // Any other error, nil included, stays as it is. Examples are an untrusted certificate, because a
@@ -27,7 +28,7 @@ func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
 		return err
-	case IsDenied(err), isCertificateRejected(err), isRedirected(err):
+	case IsDenied(err), isCertificateRejected(err), is[*RedirectError](err):
 		return &status.DeniedError{Cluster: cluster, Err: err}
 	case IsUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
@@ -43,13 +44,7 @@ func IsDenied(err error) bool {
 }
 
 func isClassified(err error) bool {
-	var (
-		unreachable *status.UnreachableError
-		denied      *status.DeniedError
-		busy        *status.BusyError
-		exhausted   *status.ExhaustedError
-	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy) || errors.As(err, &exhausted)
+	return is[*status.UnreachableError](err) || is[*status.DeniedError](err) || is[*status.BusyError](err) || is[*status.ExhaustedError](err)
 }
 
 // isBusy reports whether the API server may accept the same request a moment later, or did not
@@ -86,13 +81,6 @@ func isCertificateRejected(err error) bool {
 	return ok && operation.Op == "remote error"
 }
 
-// isRedirected reports whether the response to a request was a redirect. A proxy that requires a
-// new login sends one, and so does another server at the address of the cluster.
-func isRedirected(err error) bool {
-	_, is := errors.AsType[*RedirectError](err)
-	return is
-}
-
 // IsUnreachable reports whether a request failed in the network or at a gateway in front of the API
 // server.
 func IsUnreachable(err error) bool {
@@ -109,10 +97,6 @@ func IsUnreachable(err error) bool {
 	if request, ok := errors.AsType[*url.Error](err); ok && request.Timeout() {
 		return true
 	}
-	var (
-		operation *net.OpError
-		lookup    *net.DNSError
-	)
-	return errors.As(err, &operation) || errors.As(err, &lookup) || isBroken(err) ||
+	return is[*net.OpError](err) || is[*net.DNSError](err) || is[*brokenError](err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err)
 }

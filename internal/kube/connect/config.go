@@ -30,7 +30,7 @@ func (k *Kubeconfigs) Config(c Connection, masker *mask.Masker) (*rest.Config, e
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config, err := c.restConfig(k.load, masker)
+	config, err := c.restConfig(k, masker)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func share(config *rest.Config, limit time.Duration, masker *mask.Masker) (*rest
 	// The innermost transport sees only what the network returns, not errors from reading the
 	// credentials of a request.
 	inner := func(next http.RoundTripper) http.RoundTripper {
-		signed := credentialCollector{next: next, masker: masker, last: &atomic.Value{}}
-		return limitingTransport{next: errorTyper{next: signed}, prefix: strings.TrimSuffix(server.Path, "/")}
+		signed := credentialCollector{wrapper: wrapper{next}, masker: masker, last: &atomic.Value{}}
+		return limitingTransport{wrapper: wrapper{errorTyper{wrapper{signed}}}, prefix: strings.TrimSuffix(server.Path, "/")}
 	}
 	config.WrapTransport = transport.Wrappers(inner, config.WrapTransport)
 	shared, err := transportFor(config, limit)
@@ -64,7 +64,7 @@ func share(config *rest.Config, limit time.Duration, masker *mask.Masker) (*rest
 	}
 	limited := &rest.Config{
 		Host:      server.String(),
-		Transport: withRetries(inflightLimiter{next: shared, tokens: make(chan struct{}, inFlight)}),
+		Transport: withRetries(inflightLimiter{wrapper: wrapper{shared}, slots: make(chan struct{}, inFlight)}),
 		UserAgent: config.UserAgent,
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,
@@ -81,6 +81,13 @@ func share(config *rest.Config, limit time.Duration, masker *mask.Masker) (*rest
 	return limited, nil
 }
 
+// wrapper is the part that all transports here have in common.
+type wrapper struct{ next http.RoundTripper }
+
+// WrappedRoundTripper lets client-go find the transport below. Without it, client-go logs a warning
+// about each request that takes too long.
+func (w wrapper) WrappedRoundTripper() http.RoundTripper { return w.next }
+
 // inFlight is how many requests to one cluster run at once. It is less than the number of streams
 // that an API server allows on one connection.
 const inFlight = 64
@@ -88,19 +95,16 @@ const inFlight = 64
 // inflightLimiter limits how many requests run at once. A request counts until its response begins,
 // not until the response is read, so that a watch occupies no slot.
 type inflightLimiter struct {
-	next   http.RoundTripper
-	tokens chan struct{}
+	wrapper
+	slots chan struct{}
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
-func (c inflightLimiter) WrappedRoundTripper() http.RoundTripper { return c.next }
-
-func (c inflightLimiter) RoundTrip(request *http.Request) (*http.Response, error) {
+func (i inflightLimiter) RoundTrip(request *http.Request) (*http.Response, error) {
 	select {
-	case c.tokens <- struct{}{}:
+	case i.slots <- struct{}{}:
 	case <-request.Context().Done():
 		return nil, context.Cause(request.Context())
 	}
-	defer func() { <-c.tokens }()
-	return c.next.RoundTrip(request)
+	defer func() { <-i.slots }()
+	return i.next.RoundTrip(request)
 }

@@ -178,9 +178,9 @@ func (c Connection) contexts() []setting {
 	}
 }
 
-// restConfig makes the configuration of a client. It uses load for kubeconfig files that the
-// connection or the environment names.
-func (c Connection) restConfig(load kubeconfigLoader, masker *mask.Masker) (*rest.Config, error) {
+// restConfig makes the configuration of a client. It reads kubeconfig files that the connection
+// or the environment names through kubeconfigs.
+func (c Connection) restConfig(kubeconfigs *Kubeconfigs, masker *mask.Masker) (*rest.Config, error) {
 	if err := c.Require(); err != nil {
 		return nil, err
 	}
@@ -189,15 +189,12 @@ func (c Connection) restConfig(load kubeconfigLoader, masker *mask.Masker) (*res
 		return nil, err
 	}
 	c.AddSecrets(masker) // The secrets from the environment.
-	config, err := c.base(load)
+	config, err := c.base(kubeconfigs)
 	if err != nil {
 		return nil, err
 	}
 	if c.ProxyURL != "" {
-		proxy, err := url.Parse(c.ProxyURL)
-		if err != nil {
-			return nil, &ConnectionError{Attribute: "proxy_url", Message: "is not a valid URL"}
-		}
+		proxy, _ := url.Parse(c.ProxyURL) // Validate has parsed it.
 		config.Proxy = http.ProxyURL(proxy)
 	}
 	if c.TLSServerName != "" {
@@ -226,7 +223,7 @@ func (c Connection) restConfig(load kubeconfigLoader, masker *mask.Masker) (*res
 	return config, nil
 }
 
-func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
+func (c Connection) base(kubeconfigs *Kubeconfigs) (*rest.Config, error) {
 	switch {
 	case c.Host != "":
 		return c.direct()
@@ -237,7 +234,7 @@ func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
 		}
 		return c.fromContext(config, "the given kubeconfig")
 	}
-	return c.fromFiles(c.ConfigPaths, load)
+	return c.fromFiles(c.ConfigPaths, kubeconfigs)
 }
 
 func loadContent(content string) (*clientcmdapi.Config, error) {
@@ -250,10 +247,11 @@ func loadContent(content string) (*clientcmdapi.Config, error) {
 
 func (c Connection) direct() (*rest.Config, error) {
 	config := &rest.Config{
-		Host:        withScheme(c.Host),
-		BearerToken: c.Token,
-		Username:    c.Username,
-		Password:    c.Password,
+		Host:         withScheme(c.Host),
+		BearerToken:  c.Token,
+		Username:     c.Username,
+		Password:     c.Password,
+		ExecProvider: c.Exec.config(),
 		TLSClientConfig: rest.TLSClientConfig{
 			CertData: []byte(c.ClientCertificate),
 			KeyData:  []byte(c.ClientKey),
@@ -268,16 +266,21 @@ func (c Connection) direct() (*rest.Config, error) {
 		// again after tokenTime or a 401.
 		config.Wrap(tokenFrom("token_file", path).wrap)
 	}
-	if c.Exec != nil {
-		config.ExecProvider = &clientcmdapi.ExecConfig{
-			APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
-			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
-		}
-		for _, name := range slices.Sorted(maps.Keys(c.Exec.Env)) {
-			config.ExecProvider.Env = append(config.ExecProvider.Env, clientcmdapi.ExecEnvVar{Name: name, Value: c.Exec.Env[name]})
-		}
-	}
 	return config, nil
+}
+
+// config returns the command as client-go has it, nil for none.
+func (e *Exec) config() *clientcmdapi.ExecConfig {
+	if e == nil {
+		return nil
+	}
+	config := &clientcmdapi.ExecConfig{
+		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args, InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		config.Env = append(config.Env, clientcmdapi.ExecEnvVar{Name: name, Value: e.Env[name]})
+	}
+	return config
 }
 
 // withScheme adds https to an address without a scheme. client-go would use http and send
@@ -289,7 +292,7 @@ func withScheme(host string) string {
 	return "https://" + host
 }
 
-func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Config, error) {
+func (c Connection) fromFiles(paths []string, kubeconfigs *Kubeconfigs) (*rest.Config, error) {
 	expanded := make([]string, len(paths))
 	for i, path := range paths {
 		var err error
@@ -297,7 +300,7 @@ func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Conf
 			return nil, err
 		}
 	}
-	config, err := load(expanded)
+	config, err := kubeconfigs.load(expanded)
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,7 @@ func TestRestConfig(t *testing.T) {
 			if err := test.connection.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			got, err := test.connection.restConfig(new(Kubeconfigs).load, &mask.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs), &mask.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +338,7 @@ func TestKubeconfigFiles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := test.connection.restConfig(new(Kubeconfigs).load, &mask.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs), &mask.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -464,7 +464,7 @@ func TestEnvironment(t *testing.T) {
 				}
 				return
 			}
-			got, err := test.connection.restConfig(new(Kubeconfigs).load, &mask.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs), &mask.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}

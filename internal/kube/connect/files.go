@@ -23,17 +23,11 @@ const (
 	tokenTime = 50 * time.Second
 )
 
-// FileError reports why a file of a connection could not be read.
-type FileError struct {
-	// Setting names the file, such as "token_file".
-	Setting, Path string
-	Err           error
+// fileError reports why a file of a connection could not be read. setting is its name, such as
+// "token_file".
+func fileError(setting, path string, err error) error {
+	return fmt.Errorf("reading %s %s: %w", setting, path, err)
 }
-
-func (e *FileError) Error() string { return fmt.Sprintf("reading %s %s: %v", e.Setting, e.Path, e.Err) }
-
-// Unwrap gives the cause.
-func (e *FileError) Unwrap() error { return e.Err }
 
 // isPipe reports whether a file is a pipe, such as that of a process substitution of a shell. It
 // fails unless the file is a pipe or a regular file of at most limit bytes.
@@ -65,7 +59,7 @@ func checkFile(setting, path string, limit int64) error {
 		err = errors.New("it is a pipe, and this file is read more than once")
 	}
 	if err != nil {
-		return &FileError{Setting: setting, Path: path, Err: err}
+		return fileError(setting, path, err)
 	}
 	return nil
 }
@@ -121,7 +115,7 @@ func tokenFrom(setting, path string) *authenticator {
 			err = errors.New("it is empty")
 		}
 		if err != nil {
-			return nil, &FileError{Setting: setting, Path: path, Err: err}
+			return nil, fileError(setting, path, err)
 		}
 		read := &credentials{token: token}
 		if pipe, err := isPipe(path, secretLimit); err != nil || !pipe { // A pipe gives its content once.

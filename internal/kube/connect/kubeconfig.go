@@ -11,15 +11,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigLoader reads files into a configuration that the caller may change.
-type kubeconfigLoader func(paths []string) (*clientcmdapi.Config, error)
-
 // Kubeconfigs reads each kubeconfig once for all connections that name it: a file with
 // 200 contexts is not parsed 200 times. The zero value is ready for use.
 type Kubeconfigs struct {
-	mu sync.Mutex
-	// files contains the kubeconfig files by their paths.
-	files map[string]*kubeconfigFiles
+	// files contains *kubeconfigFiles by their paths.
+	files sync.Map
 }
 
 // kubeconfigFiles are the kubeconfig files of one connection.
@@ -31,35 +27,21 @@ type kubeconfigFiles struct {
 	unread error
 }
 
+// load reads files into a configuration that the caller may change.
 func (k *Kubeconfigs) load(paths []string) (*clientcmdapi.Config, error) {
-	return k.of(paths).load(paths)
-}
-
-func (k *Kubeconfigs) of(paths []string) *kubeconfigFiles {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	key := strings.Join(paths, "\x00")
-	if k.files == nil {
-		k.files = map[string]*kubeconfigFiles{}
-	}
-	if k.files[key] == nil {
-		k.files[key] = &kubeconfigFiles{}
-	}
-	return k.files[key]
-}
-
-func (f *kubeconfigFiles) load(paths []string) (*clientcmdapi.Config, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.config == nil && f.unread == nil {
+	known, _ := k.files.LoadOrStore(strings.Join(paths, "\x00"), &kubeconfigFiles{})
+	files, _ := known.(*kubeconfigFiles)
+	files.mu.Lock()
+	defer files.mu.Unlock()
+	if files.config == nil && files.unread == nil {
 		config, pipe, err := loadFiles(paths)
 		if err != nil && !pipe {
 			return nil, err
 		}
-		f.config, f.unread = config, err
+		files.config, files.unread = config, err
 	}
 	// A copy, because picking a context changes its user.
-	return f.config.DeepCopy(), f.unread
+	return files.config.DeepCopy(), files.unread
 }
 
 // loadFiles reads kubeconfig files. A single file may be a pipe.
@@ -68,9 +50,9 @@ func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err erro
 		pipe, err := isPipe(path, kubeconfigLimit)
 		switch {
 		case err != nil:
-			return nil, false, fmt.Errorf("reading the kubeconfig: %w", &FileError{Setting: "config_path", Path: path, Err: err})
+			return nil, false, fmt.Errorf("reading the kubeconfig: %w", fileError("config_path", path, err))
 		case pipe && len(paths) > 1:
-			return nil, false, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be combined with other files")}
+			return nil, false, fileError("config_path", path, errors.New("a pipe cannot be combined with other files"))
 		case pipe:
 			config, err = loadPipe(path)
 			return config, true, err
@@ -90,7 +72,7 @@ func unreadable(paths string) error {
 func loadPipe(path string) (*clientcmdapi.Config, error) {
 	content, err := readFile(path, kubeconfigLimit)
 	if err != nil {
-		return nil, &FileError{Setting: "config_path", Path: path, Err: err}
+		return nil, fileError("config_path", path, err)
 	}
 	config, err := clientcmd.Load(content)
 	if err != nil {

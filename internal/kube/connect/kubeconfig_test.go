@@ -24,7 +24,7 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 	}
 	var read Kubeconfigs
 	for i, context := range []string{"one", "two"} {
-		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load, &mask.Masker{})
+		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(&read, &mask.Masker{})
 		if err != nil {
 			t.Fatalf("context %s: %v", context, err)
 		}

@@ -54,7 +54,7 @@ func transportFor(config *rest.Config, limit time.Duration) (http.RoundTripper, 
 			return nil, err
 		}
 		made.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return timeoutTransport{next: next, limit: config.Timeout}
+			return timeoutTransport{wrapper: wrapper{next}, limit: config.Timeout}
 		})
 		authenticatorOf(by).install(made)
 	}
@@ -119,24 +119,24 @@ func authenticatorOf(c plugin) *authenticator {
 }
 
 // run reads credentials from what the command prints. The error is a *command.CredentialsError.
-func (c plugin) run(ctx context.Context) (got *credentials, err error) {
-	by := c.Command
-	by.Env = append(slices.Clone(by.Env), "KUBERNETES_EXEC_INFO="+string(c.Info))
+func (p plugin) run(ctx context.Context) (got *credentials, err error) {
+	by := p.Command
+	by.Env = append(slices.Clone(by.Env), "KUBERNETES_EXEC_INFO="+string(p.Info))
 	err = by.Run(ctx, func(printed []byte) error {
-		got, err = c.decode(printed)
+		got, err = p.decode(printed)
 		return err
 	}, func(printed map[string]any) any { return printed["status"] })
 	return got, err
 }
 
-func (c plugin) decode(content []byte) (*credentials, error) {
+func (p plugin) decode(content []byte) (*credentials, error) {
 	var said clientauthentication.ExecCredential
-	_, kind, err := codecs().UniversalDecoder(c.Version).Decode(content, nil, &said)
+	_, kind, err := codecs().UniversalDecoder(p.Version).Decode(content, nil, &said)
 	if err != nil {
-		return nil, fmt.Errorf("its output is not an ExecCredential of %s", c.Version)
+		return nil, fmt.Errorf("its output is not an ExecCredential of %s", p.Version)
 	}
-	if kind.GroupVersion() != c.Version {
-		return nil, fmt.Errorf("it printed an ExecCredential of %s, and %s is configured", kind.GroupVersion(), c.Version)
+	if kind.GroupVersion() != p.Version {
+		return nil, fmt.Errorf("it printed an ExecCredential of %s, and %s is configured", kind.GroupVersion(), p.Version)
 	}
 	if said.Status == nil || said.Status.Token == "" && said.Status.ClientCertificateData == "" && said.Status.ClientKeyData == "" {
 		return nil, errors.New("it printed neither a token nor a certificate")

@@ -46,7 +46,7 @@ func isOverloaded(response *http.Response) bool {
 // itself repeats the request.
 func isConnectionLost(request *http.Request, err error) bool {
 	if err == nil || request.Method != http.MethodPatch {
-		return isBroken(err)
+		return is[*brokenError](err)
 	}
-	return isBroken(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	return is[*brokenError](err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -20,12 +20,7 @@ func (c Connection) AddSecrets(masker *mask.Masker) {
 	masker.Add(c.Token, c.Password, c.ClientKey)
 	addUser(masker, c.Host)
 	addUser(masker, c.ProxyURL)
-	if c.Exec != nil {
-		for _, value := range c.Exec.Env {
-			masker.Add(value)
-		}
-		masker.Add(command.SecretArguments(c.Exec.Args)...)
-	}
+	addExec(masker, c.Exec.config())
 	if c.Kubeconfig != "" {
 		if config, err := loadContent(c.Kubeconfig); err == nil {
 			addUsers(masker, config)
@@ -42,17 +37,23 @@ func addUsers(masker *mask.Masker, config *clientcmdapi.Config) {
 				masker.Add(value)
 			}
 		}
-		if user.Exec != nil {
-			for _, variable := range user.Exec.Env {
-				masker.Add(variable.Value)
-			}
-			masker.Add(command.SecretArguments(user.Exec.Args)...)
-		}
+		addExec(masker, user.Exec)
 	}
 	for _, cluster := range config.Clusters {
 		addUser(masker, cluster.Server)
 		addUser(masker, cluster.ProxyURL)
 	}
+}
+
+// addExec adds the environment and the secret arguments of a command.
+func addExec(masker *mask.Masker, exec *clientcmdapi.ExecConfig) {
+	if exec == nil {
+		return
+	}
+	for _, variable := range exec.Env {
+		masker.Add(variable.Value)
+	}
+	masker.Add(command.SecretArguments(exec.Args)...)
 }
 
 // addUser adds the user and the password of an address. A user without a password can be a token.
@@ -68,12 +69,7 @@ func addUser(masker *mask.Masker, address string) {
 // addConfig adds the credentials of a configuration, from any source.
 func addConfig(masker *mask.Masker, config *rest.Config) {
 	masker.Add(config.BearerToken, config.Password, string(config.KeyData))
-	if config.ExecProvider != nil {
-		for _, variable := range config.ExecProvider.Env {
-			masker.Add(variable.Value)
-		}
-		masker.Add(command.SecretArguments(config.ExecProvider.Args)...)
-	}
+	addExec(masker, config.ExecProvider)
 	proxy := config.Proxy
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
@@ -91,28 +87,25 @@ func addConfig(masker *mask.Masker, config *rest.Config) {
 // credentialCollector is a transport that adds the credentials of each request to a masker, from
 // any source. A server can repeat the credentials in its response.
 type credentialCollector struct {
-	next   http.RoundTripper
+	wrapper
 	masker *mask.Masker
 	last   *atomic.Value
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
-func (l credentialCollector) WrappedRoundTripper() http.RoundTripper { return l.next }
-
-func (l credentialCollector) RoundTrip(request *http.Request) (*http.Response, error) {
-	if header := request.Header.Get("Authorization"); header != "" && l.last.Swap(header) != header {
-		l.collect(header)
+func (c credentialCollector) RoundTrip(request *http.Request) (*http.Response, error) {
+	if header := request.Header.Get("Authorization"); header != "" && c.last.Swap(header) != header {
+		c.collect(header)
 	}
-	return l.next.RoundTrip(request)
+	return c.next.RoundTrip(request)
 }
 
-func (l credentialCollector) collect(header string) {
+func (c credentialCollector) collect(header string) {
 	scheme, credentials, _ := strings.Cut(header, " ")
-	l.masker.Add(credentials)
+	c.masker.Add(credentials)
 	if strings.EqualFold(scheme, "Basic") {
 		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil {
 			_, password, _ := strings.Cut(string(pair), ":")
-			l.masker.Add(password)
+			c.masker.Add(password)
 		}
 	}
 }
