@@ -53,7 +53,7 @@ func FromConfig(shared *rest.Config) (*Client, error) {
 		return nil, err
 	}
 	client.discovery = memory.NewMemCacheClient(found)
-	client.mapper = &mapper{ResettableRESTMapper: newGroupMapper(client.discovery)}
+	client.mapper = newMapper(client.discovery)
 	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}

@@ -152,7 +152,7 @@ func confirmUnknownKind(c *Client, kind schema.GroupVersionKind) error {
 func (c *Client) Lacks(ctx context.Context, needs release.Needs) (lacks release.Needs, err error) {
 	for _, of := range needs.Kinds {
 		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
-		_, err := c.mapper.ResettableRESTMapper.RESTMapping(kind.GroupKind(), kind.Version)
+		_, _, err := c.mapper.lookUp(kind.GroupKind(), kind.Version)
 		if err == nil {
 			continue
 		}
