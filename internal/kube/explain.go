@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // Limits for what is read to explain a wait that failed.
@@ -33,40 +35,44 @@ const (
 	longestCause = 1024
 )
 
-// explain adds the causes that pods and events report to the error of a wait. seen contains the
-// objects as they were last read. explain sends at most two list requests for the events of each
-// namespace, and two list requests for each object. What the identity may not read is left out.
+// explainer finds out why objects are not ready. It reads the events of each namespace once.
+type explainer struct {
+	client *Client
+	events map[eventQuery][]corev1.Event
+	// logs is how many logs of failed containers may still be read.
+	logs int
+	// restarted is true if containers that run are causes, too, because they have ended before.
+	restarted bool
+}
+
+func newExplainer(c *Client, counts release.Readiness) *explainer {
+	made := &explainer{client: c, events: map[eventQuery][]corev1.Event{}}
+	if counts.Logs {
+		made.logs = logsOfWait
+	}
+	return made
+}
+
+// explain adds the causes that pods and events report to the objects that are not ready. seen contains
+// all pending objects as they were last read. explain sends at most two list requests for the events of
+// each namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
-func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured, about explanation) {
-	failed, ok := errors.AsType[*NotReadyError](err)
-	if !ok || errors.Is(ctx.Err(), context.Canceled) {
+func (e *explainer) explain(ctx context.Context, unmet []Condition, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured) {
+	if len(unmet) == 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explanationTime)
 	defer cancel()
-	by := explainer{client: c, events: map[eventQuery][]corev1.Event{}}
-	by.restarted = about.restarted
-	if about.logs {
-		by.logs = logsOfWait
-	}
 	explained := 0
 	for _, object := range pending {
-		at := slices.IndexFunc(failed.Objects, func(condition Condition) bool { return condition.Object == describe(object) })
+		at := slices.IndexFunc(unmet, func(condition Condition) bool { return condition.Object == describe(object) })
 		live := seen[object]
 		if at < 0 || live == nil || object.Namespace == "" || explained == explainedObjects || ctx.Err() != nil {
 			continue
 		}
 		explained++
-		failed.Objects[at].Message = withCauses(failed.Objects[at].Message, by.causes(ctx, live))
+		unmet[at].Message = withCauses(unmet[at].Message, e.causes(ctx, live))
 	}
-}
-
-// explanation is what an explanation contains.
-type explanation struct {
-	// logs are the ends of the logs of failed containers.
-	logs bool
-	// restarted is true if containers that run are causes, too, because they have ended before.
-	restarted bool
 }
 
 // withCauses adds causes to a message, each once.
@@ -99,34 +105,25 @@ func repeats(cause, text string) bool {
 	return found && strings.Contains(text, message)
 }
 
-// explainer reads the events of each namespace once.
-type explainer struct {
-	client *Client
-	events map[eventQuery][]corev1.Event
-	// logs is how many logs may still be read, and restarted is that of explanation.
-	logs      int
-	restarted bool
-}
-
 // causes returns why an object is not ready. The causes in its pods are listed before its events.
-func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured) []string {
+func (e *explainer) causes(ctx context.Context, live *unstructured.Unstructured) []string {
 	about := []types.UID{live.GetUID()}
 	var causes []string
-	replicaSet, err := x.newestReplicaSet(ctx, live)
+	replicaSet, err := e.client.newestReplicaSet(ctx, live)
 	if replicaSet != "" {
 		about = append(about, replicaSet)
 	}
 	if err == nil {
-		for _, pod := range x.pods(ctx, live, about) {
+		for _, pod := range e.pods(ctx, live, about) {
 			about = append(about, pod.UID)
-			causes = append(causes, x.causesInPod(ctx, &pod)...)
+			causes = append(causes, e.causesInPod(ctx, &pod)...)
 		}
 	}
 	if live.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
 		// The event that says why no volume is bound is not a warning.
-		causes = append(causes, x.reported(ctx, eventQuery{live.GetNamespace(), "reason=FailedBinding"}, about)...)
+		causes = append(causes, e.reported(ctx, eventQuery{live.GetNamespace(), "reason=FailedBinding"}, about)...)
 	}
-	causes = append(causes, x.reported(ctx, eventQuery{live.GetNamespace(), "type=" + corev1.EventTypeWarning}, about)...)
+	causes = append(causes, e.reported(ctx, eventQuery{live.GetNamespace(), "type=" + corev1.EventTypeWarning}, about)...)
 	for i, cause := range causes {
 		causes[i] = withoutGeneratedNames(live, cause)
 	}
@@ -135,11 +132,11 @@ func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured)
 
 // newestReplicaSet returns the newest ReplicaSet of a Deployment, because failures of an earlier
 // rollout explain nothing.
-func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, err error) {
+func (c *Client) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, err error) {
 	if live.GroupVersionKind().GroupKind().String() != "Deployment.apps" {
 		return "", nil
 	}
-	sets, err := x.client.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods})
+	sets, err := c.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods})
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +152,7 @@ func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Uns
 
 // pods returns the pods that owners have created for an object, or the object itself if it is a
 // pod.
-func (x *explainer) pods(ctx context.Context, live *unstructured.Unstructured, owners []types.UID) []corev1.Pod {
+func (e *explainer) pods(ctx context.Context, live *unstructured.Unstructured, owners []types.UID) []corev1.Pod {
 	var pod corev1.Pod
 	if live.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &pod) != nil {
@@ -167,7 +164,7 @@ func (x *explainer) pods(ctx context.Context, live *unstructured.Unstructured, o
 	if selector == "" {
 		return nil
 	}
-	list, err := x.client.typed.CoreV1().Pods(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: explainedPods})
+	list, err := e.client.typed.CoreV1().Pods(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: explainedPods})
 	if err != nil {
 		return nil
 	}
@@ -201,17 +198,17 @@ func isOwned(object metav1.Object, owners []types.UID) bool {
 type eventQuery struct{ namespace, field string }
 
 // reported returns the newest events about objects, one for each reason.
-func (x *explainer) reported(ctx context.Context, query eventQuery, about []types.UID) []string {
-	all, isRead := x.events[query]
+func (e *explainer) reported(ctx context.Context, query eventQuery, about []types.UID) []string {
+	all, isRead := e.events[query]
 	if !isRead {
-		list, err := x.client.typed.CoreV1().Events(query.namespace).List(ctx, metav1.ListOptions{FieldSelector: query.field, Limit: readEvents})
+		list, err := e.client.typed.CoreV1().Events(query.namespace).List(ctx, metav1.ListOptions{FieldSelector: query.field, Limit: readEvents})
 		if err == nil {
 			all = list.Items
 			slices.SortStableFunc(all, func(a, b corev1.Event) int {
 				return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Name, b.Name))
 			})
 		}
-		x.events[query] = all
+		e.events[query] = all
 	}
 	var texts []string
 	reasons := map[string]bool{}
@@ -254,7 +251,7 @@ func lastSeen(event *corev1.Event) time.Time {
 
 // causesInPod returns why a pod is not ready, from its status. The message that a container wrote
 // before it ended is left out, because it can contain anything.
-func (x *explainer) causesInPod(ctx context.Context, pod *corev1.Pod) []string {
+func (e *explainer) causesInPod(ctx context.Context, pod *corev1.Pod) []string {
 	var causes []string
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -264,19 +261,19 @@ func (x *explainer) causesInPod(ctx context.Context, pod *corev1.Pod) []string {
 	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {
 		causes = append(causes, reasonText(pod.Status.Reason, pod.Status.Message))
 	}
-	causes = append(causes, x.causesInContainers(ctx, pod, "init container", pod.Status.InitContainerStatuses)...)
-	return append(causes, x.causesInContainers(ctx, pod, "container", pod.Status.ContainerStatuses)...)
+	causes = append(causes, e.causesInContainers(ctx, pod, "init container", pod.Status.InitContainerStatuses)...)
+	return append(causes, e.causesInContainers(ctx, pod, "container", pod.Status.ContainerStatuses)...)
 }
 
-func (x *explainer) causesInContainers(ctx context.Context, pod *corev1.Pod, kind string, containers []corev1.ContainerStatus) []string {
+func (e *explainer) causesInContainers(ctx context.Context, pod *corev1.Pod, kind string, containers []corev1.ContainerStatus) []string {
 	var causes []string
 	for _, container := range containers {
-		cause, crashed := causeInContainer(&container, x.restarted)
+		cause, crashed := causeInContainer(&container, e.restarted)
 		if cause == "" {
 			continue
 		}
 		if crashed {
-			cause += x.lastWords(ctx, pod, &container)
+			cause += e.lastWords(ctx, pod, &container)
 		}
 		causes = append(causes, kind+" "+container.Name+": "+cause)
 	}
@@ -284,7 +281,7 @@ func (x *explainer) causesInContainers(ctx context.Context, pod *corev1.Pod, kin
 }
 
 // causeInContainer returns why a container is not ready. crashed is true if it has ended with an error.
-// restarted is that of explanation.
+// restarted is that of explainer.
 func causeInContainer(container *corev1.ContainerStatus, restarted bool) (cause string, crashed bool) {
 	ended := container.State.Terminated
 	if ended == nil {

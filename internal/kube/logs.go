@@ -21,13 +21,13 @@ const (
 
 // lastWords returns the last lines of the log of a container that has failed, for the text of an
 // error. It returns "" without the right to read logs. Secrets in it are not masked here.
-func (x *explainer) lastWords(ctx context.Context, pod *corev1.Pod, container *corev1.ContainerStatus) string {
-	if x.logs == 0 {
+func (e *explainer) lastWords(ctx context.Context, pod *corev1.Pod, container *corev1.ContainerStatus) string {
+	if e.logs == 0 {
 		return ""
 	}
-	x.logs--
+	e.logs--
 	lines, limit := int64(logLines), int64(logBytes)
-	stream, err := x.client.typed.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	stream, err := e.client.typed.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container.Name, Previous: container.State.Terminated == nil, TailLines: &lines, LimitBytes: &limit,
 	}).Stream(ctx)
 	if err != nil {

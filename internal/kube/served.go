@@ -55,46 +55,37 @@ func definitionOf(object *unstructured.Unstructured) (definition, error) {
 
 // waitServed returns when discovery lists the kinds that objects define. Discovery lists a kind a
 // moment after its definition is established, and the next caller has to find it. If ctx ends
-// first, the *NotReadyError contains the definitions whose kinds are missing.
-func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
-	if len(definitions) == 0 {
-		return nil
-	}
+// first, waitServed returns the definitions whose kinds are missing.
+func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) (missing []Condition, err error) {
 	kinds := make([]definition, len(definitions))
 	for i, object := range definitions {
-		var err error
 		if kinds[i], err = definitionOf(object); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var last error
 	retry.Until(ctx, retry.Discovery(), func() bool {
-		last = c.served(kinds)
-		return last == nil
+		missing, err = c.unserved(kinds)
+		return err == nil && len(missing) == 0
 	})
-	return last
+	return missing, err
 }
 
-// served checks the kinds once. It reads discovery again if a kind is missing.
-func (c *Client) served(kinds []definition) error {
-	var left []Condition
+// unserved returns the definitions whose kinds are missing. It reads discovery again if one is.
+func (c *Client) unserved(kinds []definition) (missing []Condition, err error) {
 	for _, defined := range kinds {
 		for _, version := range defined.versions {
 			_, err := c.mapper.RESTMapping(defined.kind, version)
 			if meta.IsNoMatchError(err) {
-				left = append(left, Condition{
+				missing = append(missing, Condition{
 					Object: defined.name, Status: status.InProgressStatus.String(),
 					Message: fmt.Sprintf("the kind %s is not served as %s yet", defined.kind.Kind, version),
 				})
 				break
 			}
 			if err != nil {
-				return fmt.Errorf("looking up the kind %s: %w", defined.kind.Kind, err)
+				return nil, fmt.Errorf("looking up the kind %s: %w", defined.kind.Kind, err)
 			}
 		}
 	}
-	if len(left) > 0 {
-		return &NotReadyError{Objects: left}
-	}
-	return nil
+	return missing, nil
 }

@@ -107,13 +107,15 @@ func unprobedWorkload(object *resource.Info) *unprobed {
 
 // begin reads the restarts before the pods of the operation run. They do not count.
 func (s *steadiness) begin(ctx context.Context) error {
-	pauses := retry.Unwatched().Pauses()
 	for _, w := range s.workloads {
-		pods, err := s.list(ctx, w)
-		for err != nil && !isRefused(err) && !isOver(ctx) {
-			sleep(ctx, pauses())
+		var (
+			pods []corev1.Pod
+			err  error
+		)
+		retry.Until(ctx, retry.Unwatched(), func() bool {
 			pods, err = s.list(ctx, w)
-		}
+			return err == nil || isRefused(err)
+		})
 		if err != nil {
 			return err
 		}
@@ -137,19 +139,19 @@ func sleep(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// wait returns when all containers have run long enough. It fails with a *NotReadyError if one has
-// restarted too often, or when ctx ends.
-func (s *steadiness) wait(ctx context.Context, seen map[*resource.Info]*unstructured.Unstructured, report func([]Condition)) error {
+// wait returns when all containers have run long enough. If one has restarted too often, or when ctx
+// ends, it returns the workloads that are not ready.
+func (s *steadiness) wait(ctx context.Context, seen map[*resource.Info]*unstructured.Unstructured, report func([]Condition)) ([]Condition, error) {
 	pauses := retry.Unwatched().Pauses()
 	for {
 		conditions, pause, err := s.evaluate(ctx, seen)
 		switch {
 		case err == nil && len(conditions) == 0:
-			return nil
+			return nil, nil
 		case err != nil && (isRefused(err) || isOver(ctx)):
-			return err
+			return nil, err
 		case isOver(ctx) || slices.ContainsFunc(conditions, func(c Condition) bool { return c.ended }):
-			return &NotReadyError{Objects: conditions}
+			return conditions, nil
 		case err != nil:
 			pause = pauses()
 		}
@@ -187,15 +189,15 @@ func (s *steadiness) evaluate(ctx context.Context, seen map[*resource.Info]*unst
 func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
 // evaluate returns how long containers of pods still have to run, with the reason.
-func (w *unprobed) evaluate(pods []corev1.Pod, now time.Time, readyFor time.Duration) (time.Duration, Condition) {
+func (u *unprobed) evaluate(pods []corev1.Pod, now time.Time, readyFor time.Duration) (time.Duration, Condition) {
 	var (
 		longest   time.Duration
-		condition = Condition{Object: describe(w.object), Status: status.InProgressStatus.String()}
+		condition = Condition{Object: describe(u.object), Status: status.InProgressStatus.String()}
 	)
 	for _, pod := range pods {
-		runs := w.runsOf(&pod, now)
-		w.runs[pod.UID] = runs
-		for _, name := range w.containers {
+		runs := u.runsOf(&pod, now)
+		u.runs[pod.UID] = runs
+		for _, name := range u.containers {
 			run, started := runs[name]
 			if restarts := run.restarts - run.before; restarts >= maxRestarts {
 				condition.Status, condition.ended = status.FailedStatus.String(), true
@@ -215,10 +217,10 @@ func (w *unprobed) evaluate(pods []corev1.Pod, now time.Time, readyFor time.Dura
 }
 
 // runsOf returns the containers of a pod after what was seen of them before.
-func (w *unprobed) runsOf(pod *corev1.Pod, now time.Time) map[string]containerRun {
+func (u *unprobed) runsOf(pod *corev1.Pod, now time.Time) map[string]containerRun {
 	runs := map[string]containerRun{}
 	for _, container := range statusesOf(pod) {
-		run := w.runs[pod.UID][container.Name]
+		run := u.runs[pod.UID][container.Name]
 		if run.restarts != container.RestartCount || container.State.Running == nil {
 			run.since = time.Time{}
 		}
@@ -235,7 +237,7 @@ func (w *unprobed) runsOf(pod *corev1.Pod, now time.Time) map[string]containerRu
 func (s *steadiness) list(ctx context.Context, w *unprobed) ([]corev1.Pod, error) {
 	list, err := s.client.typed.CoreV1().Pods(w.object.Namespace).List(ctx, metav1.ListOptions{LabelSelector: w.selector})
 	if err != nil {
-		return nil, &podsError{object: describe(w.object), err: err}
+		return nil, podsError(w.object, err)
 	}
 	return list.Items, nil
 }
@@ -244,9 +246,9 @@ func (s *steadiness) list(ctx context.Context, w *unprobed) ([]corev1.Pod, error
 func (s *steadiness) current(ctx context.Context, w *unprobed, live *unstructured.Unstructured) ([]corev1.Pod, error) {
 	owners := []types.UID{live.GetUID()}
 	if w.kind == "Deployment" {
-		newest, err := (&explainer{client: s.client}).newestReplicaSet(ctx, live)
+		newest, err := s.client.newestReplicaSet(ctx, live)
 		if err != nil {
-			return nil, &podsError{object: describe(w.object), err: err}
+			return nil, podsError(w.object, err)
 		}
 		owners = []types.UID{newest}
 	}
@@ -263,17 +265,9 @@ func statusesOf(pod *corev1.Pod) []corev1.ContainerStatus {
 
 // podsError reports that the pods of a workload could not be read, so that it is not known whether
 // they stay up.
-type podsError struct {
-	object string
-	err    error
-}
-
-func (e *podsError) Error() string {
-	text := "reading the pods of " + e.object + ": " + e.err.Error()
-	if apierrors.IsForbidden(e.err) {
-		text += `; permit to list pods and replicasets, or set ready_for = "0s"`
+func podsError(object *resource.Info, err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf(`reading the pods of %s: %w; permit to list pods and replicasets, or set ready_for = "0s"`, describe(object), err)
 	}
-	return text
+	return fmt.Errorf("reading the pods of %s: %w", describe(object), err)
 }
-
-func (e *podsError) Unwrap() error { return e.err }

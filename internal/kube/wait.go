@@ -51,30 +51,12 @@ func (e *NotReadyError) Template() string {
 // Unready returns the number of objects that are not ready.
 func (e *NotReadyError) Unready() int { return len(e.Objects) }
 
-// NotDeletedError lists the objects that were not deleted in time.
-type NotDeletedError struct{ Objects []Leftover }
-
-// Leftover is an object that should no longer exist.
-type Leftover struct {
-	Object string
-	// Finalizers delay the deletion.
-	Finalizers []string
-	// Deleting is true if the deletion has begun.
-	Deleting bool
-}
-
-func (e *NotDeletedError) Error() string {
-	lines := make([]string, len(e.Objects))
-	for i, left := range e.Objects {
-		lines[i] = left.Object
-		switch {
-		case !left.Deleting:
-			lines[i] += " (not being deleted: it was created again)"
-		case len(left.Finalizers) > 0:
-			lines[i] += " (waiting for the finalizers " + strings.Join(left.Finalizers, ", ") + ")"
-		}
+// notReady returns the error for objects that are not ready, and err if that is set.
+func notReady(objects []Condition, err error) error {
+	if err != nil || len(objects) == 0 {
+		return err
 	}
-	return "not deleted: " + strings.Join(lines, "; ")
+	return &NotReadyError{Objects: objects}
 }
 
 // WaitReady returns when kstatus has reported every object that counts as ready. It fails with a
@@ -83,103 +65,91 @@ func (e *NotDeletedError) Error() string {
 // used where it is reliable; see isConclusive. A custom resource definition is ready once discovery
 // lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	ready := &readiness{ignore: counts.Ignore, seen: map[*resource.Info]*unstructured.Unstructured{}}
 	steady := newSteadiness(c, objects, counts)
 	if err := steady.begin(ctx); err != nil {
 		return err
 	}
-	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
+	seen := map[*resource.Info]*unstructured.Unstructured{}
+	w := newReadyWaiter(c, objects, counts, seen)
+	w.isHopeless = new(failure).isFinal
 	if counts.Pending != nil {
-		v.report = func(left []Condition) {
-			if len(left) > 0 {
-				counts.Pending(left[0].unready(), len(left))
+		w.report = func(unmet []Condition) {
+			if len(unmet) > 0 {
+				counts.Pending(unmet[0].unready(), len(unmet))
 			}
 		}
 	}
-	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
-		c.explain(ctx, err, v.pending, ready.seen, explanation{logs: counts.Logs})
-		return err
+	by := newExplainer(c, counts)
+	unmet, err := w.wait(ctx, w.evaluateResponses())
+	by.explain(ctx, unmet, w.pending, seen)
+	if err == nil && len(unmet) == 0 {
+		unmet, err = steady.wait(ctx, seen, w.report)
+		by.restarted = true
+		by.explain(ctx, unmet, objects, seen)
 	}
-	if err := steady.wait(ctx, ready.seen, v.report); err != nil {
-		c.explain(ctx, err, objects, ready.seen, explanation{logs: counts.Logs, restarted: true})
-		return err
+	if err == nil && len(unmet) == 0 {
+		unmet, err = c.waitServed(ctx, w.definitions)
 	}
-	return c.waitServed(ctx, v.definitions)
+	return notReady(unmet, err)
 }
 
 // Ready checks the objects once and fails with a *NotReadyError if an object is not ready. It uses
 // responses to writes as WaitReady does, unless it has to explain why an object is not ready.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	ready := &readiness{ignore: counts.Ignore}
-	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
+	seen := map[*resource.Info]*unstructured.Unstructured{}
+	w := newReadyWaiter(c, objects, counts, seen)
+	unseen := w.pending
+	if !counts.Explains {
+		unseen = w.evaluateResponses()
+	}
+	w.poll(ctx, unseen)
+	unmet, err := w.result(ctx)
 	if counts.Explains {
-		ready.seen = map[*resource.Info]*unstructured.Unstructured{}
-		v.poll(ctx, v.pending)
-		err := v.result(ctx)
-		c.explain(ctx, err, v.pending, ready.seen, explanation{logs: counts.Logs})
+		newExplainer(c, counts).explain(ctx, unmet, w.pending, seen)
+	}
+	return notReady(unmet, err)
+}
+
+// newReadyWaiter returns a waiter for objects that are to become ready. It keeps the objects as they
+// were last read in seen.
+func newReadyWaiter(c *Client, objects []*resource.Info, counts release.Readiness, seen map[*resource.Info]*unstructured.Unstructured) *waiter[Condition] {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(object *resource.Info) bool { return isJob(object) && !counts.Jobs })
+	return newWaiter(c, objects, func(object *resource.Info, got readResult) (Condition, bool, error) {
+		if got.err != nil {
+			return Condition{}, false, got.err
+		}
+		seen[object] = got.object
+		return conditionOf(object, withoutIgnored(got.object, counts.Ignore))
+	})
+}
+
+// WaitDeleted returns when every object was found missing. Its error lists the objects that were not
+// deleted when ctx ends. An object that was created again under the same name counts as existing.
+func (c *Client) WaitDeleted(ctx context.Context, objects []*resource.Info) error {
+	w := newWaiter(c, objects, func(object *resource.Info, got readResult) (string, bool, error) {
+		if got.err != nil || got.object == nil {
+			return "", got.err == nil, got.err
+		}
+		return leftover(object, got.object), false, nil
+	})
+	leftovers, err := w.wait(ctx, w.pending)
+	if err != nil || len(leftovers) == 0 {
 		return err
 	}
-	if unseen := v.evaluateResponses(); len(unseen) > 0 {
-		v.poll(ctx, unseen)
+	return fmt.Errorf("not deleted: %s", strings.Join(leftovers, "; "))
+}
+
+// leftover names an object that should no longer exist, and says what delays its deletion.
+func leftover(object *resource.Info, live *unstructured.Unstructured) string {
+	finalizers := live.GetFinalizers()
+	switch {
+	case live.GetDeletionTimestamp() == nil:
+		return describe(object) + " (not being deleted: it was created again)"
+	case len(finalizers) > 0:
+		return describe(object) + " (waiting for the finalizers " + strings.Join(finalizers, ", ") + ")"
 	}
-	return v.result(ctx)
+	return describe(object)
 }
-
-// WaitDeleted returns when every object was found missing. It fails with a *NotDeletedError when ctx
-// ends. An object that was created again under the same name counts as existing.
-func (c *Client) WaitDeleted(ctx context.Context, objects []*resource.Info) error {
-	v := newWaiter(c, objects, absence{})
-	return v.wait(ctx, v.pending)
-}
-
-// readiness is the waitCondition for objects that are to become ready.
-type readiness struct {
-	ignore  []map[string]string
-	failing failure
-	// seen contains the objects as they were last read. It is nil if the caller does not need them.
-	seen map[*resource.Info]*unstructured.Unstructured
-}
-
-func (r *readiness) evaluate(object *resource.Info, got readResult) (Condition, bool, error) {
-	if got.err != nil {
-		return Condition{}, false, got.err
-	}
-	if r.seen != nil {
-		r.seen[object] = got.object
-	}
-	return conditionOf(object, withoutIgnored(got.object, r.ignore))
-}
-
-func (r *readiness) timeoutError(left []Condition) error { return &NotReadyError{Objects: left} }
-
-func (r *readiness) isHopeless(left []Condition, now time.Time) bool {
-	return r.failing.isFinal(left, now)
-}
-
-func (r *readiness) nextCheck() time.Time {
-	if r.failing.since.IsZero() {
-		return time.Time{}
-	}
-	return r.failing.since.Add(failureTimeout)
-}
-
-// absence is the waitCondition for objects that are to be deleted.
-type absence struct{}
-
-func (absence) evaluate(object *resource.Info, got readResult) (Leftover, bool, error) {
-	if got.err != nil || got.object == nil {
-		return Leftover{}, got.err == nil, got.err
-	}
-	return Leftover{
-		Object: describe(object), Finalizers: got.object.GetFinalizers(), Deleting: got.object.GetDeletionTimestamp() != nil,
-	}, false, nil
-}
-
-func (absence) timeoutError(left []Leftover) error { return &NotDeletedError{Objects: left} }
-
-func (absence) isHopeless([]Leftover, time.Time) bool { return false }
-
-func (absence) nextCheck() time.Time { return time.Time{} }
 
 // failureTimeout is how long an object may count as failed before waiting ends. An object that an
 // upgrade does not change can still be failed when the upgrade begins. For example, the progress
@@ -189,26 +159,19 @@ const failureTimeout = 10 * time.Second
 // failure records since when at least one object has failed.
 type failure struct{ since time.Time }
 
-func (f *failure) isFinal(objects []Condition, now time.Time) bool {
+// isFinal reports whether waiting for objects that are not ready is useless, and when it has to be
+// asked again, zero for no particular time.
+func (f *failure) isFinal(objects []Condition, now time.Time) (final bool, next time.Time) {
 	hasFailed := func(object Condition) bool { return object.Status == status.FailedStatus.String() }
 	if !slices.ContainsFunc(objects, hasFailed) {
 		f.since = time.Time{}
-		return false
+		return false, time.Time{}
 	}
 	if f.since.IsZero() {
 		f.since = now
 	}
-	return now.Sub(f.since) >= failureTimeout || slices.ContainsFunc(objects, func(object Condition) bool { return object.ended })
-}
-
-func waitedFor(objects []*resource.Info, jobs bool) []*resource.Info {
-	var counted []*resource.Info
-	for _, object := range objects {
-		if jobs || !isJob(object) {
-			counted = append(counted, object)
-		}
-	}
-	return counted
+	next = f.since.Add(failureTimeout)
+	return !now.Before(next) || slices.ContainsFunc(objects, func(object Condition) bool { return object.ended }), next
 }
 
 // describe names an object: "Deployment web/nginx", "Namespace web".

@@ -30,7 +30,7 @@ func TestWaitingEndsOnFailures(t *testing.T) {
 			var failing failure
 			now := time.Now()
 			for i, seen := range test.seen {
-				if got := failing.isFinal([]Condition{progress, seen}, now); got != test.want[i] {
+				if got, _ := failing.isFinal([]Condition{progress, seen}, now); got != test.want[i] {
 					t.Errorf("look %d: final: %t, want %t", i, got, test.want[i])
 				}
 				now = now.Add(test.every)
@@ -87,31 +87,26 @@ func TestInformativeResponses(t *testing.T) {
 
 func TestMessagesNameObjects(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		err  error
-		want string
-	}{
-		"not ready": {
-			err:  &NotReadyError{Objects: []Condition{{Object: "Deployment web/nginx", Status: "InProgress", Message: "1/2"}, {Object: "Namespace web", Status: "NotFound", Message: "it does not exist"}}},
-			want: "not ready: Deployment web/nginx is InProgress: 1/2; Namespace web is NotFound: it does not exist",
-		},
-		"not gone": {
-			err: &NotDeletedError{Objects: []Leftover{
-				{Object: "A a", Finalizers: []string{"x/y", "z"}, Deleting: true}, {Object: "B b", Deleting: true}, {Object: "C c"},
-			}},
-			want: "not deleted: A a (waiting for the finalizers x/y, z); B b; C c (not being deleted: it was created again)",
-		},
-		"not gone, with finalizers and not being deleted": {
-			err:  &NotDeletedError{Objects: []Leftover{{Object: "A a", Finalizers: []string{"x/y"}}}},
-			want: "not deleted: A a (not being deleted: it was created again)",
-		},
+	notReady := &NotReadyError{Objects: []Condition{
+		{Object: "Deployment web/nginx", Status: "InProgress", Message: "1/2"}, {Object: "Namespace web", Status: "NotFound", Message: "it does not exist"},
+	}}
+	want := "not ready: Deployment web/nginx is InProgress: 1/2; Namespace web is NotFound: it does not exist"
+	if got := notReady.Error(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := test.err.Error(); got != test.want {
-				t.Errorf("got  %q\nwant %q", got, test.want)
-			}
-		})
+}
+
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	const deleting = "deletionTimestamp: '2024-01-01T00:00:00Z'"
+	for metadata, want := range map[string]string{
+		deleting + ", finalizers: [x/y, z]": "A ns/name (waiting for the finalizers x/y, z)",
+		deleting:                            "A ns/name",
+		"finalizers: [x/y]":                 "A ns/name (not being deleted: it was created again)",
+	} {
+		live := object(t, "{apiVersion: v1, kind: A, metadata: {"+metadata+"}}")
+		if got := leftover(info(live), live); got != want {
+			t.Errorf("%s: got %q, want %q", metadata, got, want)
+		}
 	}
 }
