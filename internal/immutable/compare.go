@@ -3,30 +3,26 @@ package immutable
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// comparison compares a field in the former manifest, on the cluster and in the new manifest.
-type comparison struct {
-	// except are paths that are not compared.
-	except map[string]bool
-}
-
-// differs reports whether an update changes a field. A value that only the cluster has stays. A
-// value that only the former manifest and the cluster have is removed.
-func (c comparison) differs(path string, former, live, wanted any) bool {
-	if c.except[path] {
+// differs reports whether an update changes a field. It compares the values in the former manifest, on
+// the cluster and in the new manifest. A value that only the cluster has stays. A value that only the
+// former manifest and the cluster have is removed.
+func (r rule) differs(path string, former, live, wanted any) bool {
+	if below, ok := strings.CutPrefix(path, r.field+"."); ok && slices.Contains(r.except, below) {
 		return false
 	}
 	switch wanted := wanted.(type) {
 	case map[string]any:
-		return c.mapDiffers(path, former, live, wanted)
+		return r.mapDiffers(path, former, live, wanted)
 	case []any:
-		return c.listDiffers(path, former, live, wanted)
+		return r.listDiffers(path, former, live, wanted)
 	case nil:
-		return c.isRemoved(path, former, live)
+		return r.isRemoved(path, former, live)
 	}
 	if live == nil {
 		return !isDefault(path, wanted)
@@ -34,16 +30,16 @@ func (c comparison) differs(path string, former, live, wanted any) bool {
 	return !isEqual(path, live, wanted)
 }
 
-func (c comparison) mapDiffers(path string, former, live any, wanted map[string]any) bool {
+func (r rule) mapDiffers(path string, former, live any, wanted map[string]any) bool {
 	before, _ := former.(map[string]any)
 	current, _ := live.(map[string]any)
 	for name, value := range wanted {
-		if c.differs(path+"."+name, before[name], current[name], value) {
+		if r.differs(path+"."+name, before[name], current[name], value) {
 			return true
 		}
 	}
 	for name, value := range before {
-		if _, ok := wanted[name]; !ok && c.differs(path+"."+name, value, current[name], nil) {
+		if _, ok := wanted[name]; !ok && r.differs(path+"."+name, value, current[name], nil) {
 			return true
 		}
 	}
@@ -52,9 +48,9 @@ func (c comparison) mapDiffers(path string, former, live any, wanted map[string]
 
 // isRemoved reports whether an update removes a value that the new manifest does not have. An API
 // server fills in defaults again.
-func (c comparison) isRemoved(path string, former, live any) bool {
+func (r rule) isRemoved(path string, former, live any) bool {
 	if fields, ok := former.(map[string]any); ok && len(fields) > 0 {
-		return c.mapDiffers(path, former, live, nil)
+		return r.mapDiffers(path, former, live, nil)
 	}
 	// The limits of a Pod fill in its requests. Those of a template do not.
 	isDerived := strings.HasPrefix(path, "spec.") && !strings.HasPrefix(path, "spec.template.") && strings.Contains(path, ".requests.")
@@ -79,17 +75,17 @@ func keyOf(path string) []string {
 	return nil
 }
 
-func (c comparison) listDiffers(path string, former, live any, wanted []any) bool {
+func (r rule) listDiffers(path string, former, live any, wanted []any) bool {
 	before, _ := former.([]any)
 	current, _ := live.([]any)
 	key := keyOf(path)
 	switch {
 	case len(wanted) == 0:
-		return c.isRemoved(path, former, live)
+		return r.isRemoved(path, former, live)
 	case current == nil && isDefault(path, any(wanted)):
 		return false
 	case key != nil:
-		return c.membersDiffer(path, index(before, key), index(current, key), wanted)
+		return r.membersDiffer(path, index(before, key), index(current, key), wanted)
 	case len(current) != len(wanted):
 		return true
 	}
@@ -98,7 +94,7 @@ func (c comparison) listDiffers(path string, former, live any, wanted []any) boo
 		if len(before) == len(wanted) {
 			past = before[i]
 		}
-		if c.differs(path, past, current[i], item) {
+		if r.differs(path, past, current[i], item) {
 			return true
 		}
 	}
@@ -106,12 +102,12 @@ func (c comparison) listDiffers(path string, former, live any, wanted []any) boo
 }
 
 // membersDiffer compares a list that is merged by keys. Another order of its items is a change.
-func (c comparison) membersDiffer(path string, before, current members, wanted []any) bool {
+func (r rule) membersDiffer(path string, before, current members, wanted []any) bool {
 	after := index(wanted, keyOf(path))
 	last := -1
 	for _, id := range after.order {
 		at := slices.Index(current.order, id)
-		if at < last || c.differs(path, before.items[id], current.items[id], after.items[id]) {
+		if at < last || r.differs(path, before.items[id], current.items[id], after.items[id]) {
 			return true
 		}
 		last = at
@@ -159,77 +155,53 @@ func isDefault(path string, value any) bool {
 	case isEmpty(value), nameOf(path) == "imagePullPolicy": // Its default depends on the image.
 		return true
 	}
-	return slices.Contains(defaultValues(nameOf(path)), textOf(value))
+	known, ok := defaults[nameOf(path)]
+	return ok && known == textOf(value)
 }
 
 // isFree reports whether a field is an entry of a map whose names have no meaning for Kubernetes.
-func isFree(path string) bool {
-	return slices.ContainsFunc(freeMaps(), func(name string) bool {
-		return strings.HasPrefix(path, name+".") || strings.Contains(path, "."+name+".")
-	})
-}
+func isFree(path string) bool { return freeMaps.MatchString(path) }
 
-func freeMaps() []string {
-	return []string{"data", "binaryData", "parameters", "labels", "annotations", "matchLabels", "nodeSelector", "volumeAttributes", "options"}
-}
+var freeMaps = regexp.MustCompile(`(^|\.)(data|binaryData|parameters|labels|annotations|matchLabels|nodeSelector|volumeAttributes|options)\.`)
 
-// defaultValues returns the defaults of a field in pkg/apis of k8s.io/kubernetes.
-func defaultValues(name string) []string {
-	switch name {
-	case "hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly", "immutable":
-		return []string{"false"}
-	case "attachRequired", "enableServiceLinks":
-		return []string{"true"}
-	case "volumeLifecycleModes":
-		return []string{"[Persistent]"}
-	case "completionMode":
-		return []string{"NonIndexed"}
-	case "completions", "timeoutSeconds", "successThreshold":
-		return []string{"1"}
-	case "podManagementPolicy":
-		return []string{"OrderedReady"}
-	case "type":
-		return []string{"Opaque"}
-	case "apiGroup":
-		return []string{"rbac.authorization.k8s.io"}
-	case "reclaimPolicy":
-		return []string{"Delete"}
-	case "volumeBindingMode":
-		return []string{"Immediate"}
-	case "preemptionPolicy":
-		return []string{"PreemptLowerPriority"}
-	case "volumeMode":
-		return []string{"Filesystem"}
-	case "dnsPolicy":
-		return []string{"ClusterFirst"}
-	case "restartPolicy":
-		return []string{"Always"}
-	case "schedulerName":
-		return []string{"default-scheduler"}
-	case "serviceAccountName":
-		return []string{"default"}
-	case "terminationGracePeriodSeconds":
-		return []string{"30"}
-	case "terminationMessagePath":
-		return []string{"/dev/termination-log"}
-	case "terminationMessagePolicy":
-		return []string{"File"}
-	case "protocol":
-		return []string{"TCP"}
-	case "scheme":
-		return []string{"HTTP"}
-	case "periodSeconds":
-		return []string{"10"}
-	case "failureThreshold":
-		return []string{"3"}
-	case "defaultMode":
-		return []string{"420"}
-	case "apiVersion":
-		return []string{"v1"}
-	case "kind":
-		return []string{"PersistentVolumeClaim"}
-	}
-	return nil
+// defaults are the defaults of fields in pkg/apis of k8s.io/kubernetes, by the name of the field.
+var defaults = map[string]string{ //nolint:gochecknoglobals // a constant
+	"apiGroup":                      "rbac.authorization.k8s.io",
+	"apiVersion":                    "v1",
+	"attachRequired":                "true",
+	"completionMode":                "NonIndexed",
+	"completions":                   "1",
+	"defaultMode":                   "420",
+	"dnsPolicy":                     "ClusterFirst",
+	"enableServiceLinks":            "true",
+	"failureThreshold":              "3",
+	"hostIPC":                       "false",
+	"hostNetwork":                   "false",
+	"hostPID":                       "false",
+	"immutable":                     "false",
+	"kind":                          "PersistentVolumeClaim",
+	"periodSeconds":                 "10",
+	"podManagementPolicy":           "OrderedReady",
+	"preemptionPolicy":              "PreemptLowerPriority",
+	"protocol":                      "TCP",
+	"readOnly":                      "false",
+	"reclaimPolicy":                 "Delete",
+	"restartPolicy":                 "Always",
+	"schedulerName":                 "default-scheduler",
+	"scheme":                        "HTTP",
+	"serviceAccountName":            "default",
+	"stdin":                         "false",
+	"stdinOnce":                     "false",
+	"successThreshold":              "1",
+	"terminationGracePeriodSeconds": "30",
+	"terminationMessagePath":        "/dev/termination-log",
+	"terminationMessagePolicy":      "File",
+	"timeoutSeconds":                "1",
+	"tty":                           "false",
+	"type":                          "Opaque",
+	"volumeBindingMode":             "Immediate",
+	"volumeLifecycleModes":          "[Persistent]",
+	"volumeMode":                    "Filesystem",
 }
 
 // isEmpty reports whether an API server need not store a value.
@@ -274,36 +246,21 @@ func isQuantity(path string) bool {
 	return name == "sizeLimit" || name == "divisor" || strings.Contains(path, ".limits.") || strings.Contains(path, ".requests.") || strings.Contains(path, ".overhead.")
 }
 
-// quantityOf returns an amount such as "500m" or "1Gi", nil if the value is none.
+// quantityOf returns an amount such as "500m" or "1Gi", nil if the value is none. Manifests are from
+// strangers, and Kubernetes' own type takes minutes to compare "1e100000000".
 func quantityOf(value any) *big.Rat {
-	if value == nil {
-		return nil
-	}
 	text := textOf(value)
 	end := len(text) - len(strings.TrimLeft(text, "0123456789.+-"))
-	number, ok := new(big.Rat).SetString(text[:end])
-	if !ok {
+	number, isNumber := new(big.Rat).SetString(text[:end])
+	unit, isUnit := new(big.Rat).SetString(units[text[end:]])
+	if !isNumber || !isUnit {
 		return nil
 	}
-	suffix := text[end:]
-	if power := slices.Index([]string{"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}, suffix); power >= 0 {
-		return number.Mul(number, powerOf(1024, power+1))
-	}
-	for i, unit := range []string{"n", "u", "m", "", "k", "M", "G", "T", "P", "E"} {
-		if suffix == unit {
-			return number.Mul(number, powerOf(1000, i-3))
-		}
-	}
-	return nil
+	return number.Mul(number, unit)
 }
 
-func powerOf(base int64, exponent int) *big.Rat {
-	result, factor := big.NewRat(1, 1), big.NewRat(base, 1)
-	if exponent < 0 {
-		exponent, factor = -exponent, big.NewRat(1, base)
-	}
-	for range exponent {
-		result.Mul(result, factor)
-	}
-	return result
+// units are the suffixes of amounts, as numbers.
+var units = map[string]string{ //nolint:gochecknoglobals // a constant
+	"n": "1e-9", "u": "1e-6", "m": "1e-3", "": "1", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12", "P": "1e15", "E": "1e18",
+	"Ki": "0x1p10", "Mi": "0x1p20", "Gi": "0x1p30", "Ti": "0x1p40", "Pi": "0x1p50", "Ei": "0x1p60",
 }

@@ -79,7 +79,7 @@ func changed(former, live, wanted map[string]any, alike bool) []string {
 			continue
 		}
 		for _, field := range rule.fieldsIn(before, after) {
-			isMeant := alike || rule.compared().differs(field, before.value(field), before.value(field), after.value(field))
+			isMeant := alike || rule.differs(field, before.value(field), before.value(field), after.value(field))
 			if isMeant && rule.changes(field, before, now, after) && !slices.Contains(found, field) {
 				found = append(found, field)
 			}
@@ -109,15 +109,7 @@ func (r rule) changes(field string, former, live, wanted object) bool {
 	if r.assigned && (next == nil || current == nil && next != headless) {
 		return false
 	}
-	return r.compared().differs(field, former.value(field), current, next)
-}
-
-func (r rule) compared() comparison {
-	compared := comparison{except: map[string]bool{}}
-	for _, path := range r.except {
-		compared.except[r.field+"."+path] = true
-	}
-	return compared
+	return r.differs(field, former.value(field), current, next)
 }
 
 // headless is the address of a Service without one. No API server assigns it.
