@@ -90,7 +90,7 @@ func addSides(both *release.Compared, p manifestObject, wanted, live *unstructur
 	}
 	accepts := func(release.Difference) bool { return false }
 	if wrote != nil {
-		accepts = func(d release.Difference) bool { return isStored(wrote.Stored, describe(p.info), d) }
+		accepts = func(d release.Difference) bool { return isAccepted(wrote.Stored, describe(p.info), d) }
 	}
 	before, err := documentOf(p, asLive(contentOf(wanted), live, accepts))
 	if err == nil {

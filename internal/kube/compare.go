@@ -19,12 +19,9 @@ import (
 // an apply merges them.
 func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 	c := comparison{secret: isSecret(wanted)}
-	wantedContent, liveContent := contentOf(wanted), contentOf(live)
-	typed, schema := typedForm(wantedContent)
-	for _, key := range sortedKeys(wantedContent) {
-		field := values{wanted: wantedContent[key], live: liveContent[key], typed: typed.field(key)}
-		c.compare(path("").field(key), field, fieldSchema(schema, key))
-	}
+	content := contentOf(wanted)
+	typed, schema := typedForm(content)
+	c.compare("", values{wanted: content, live: contentOf(live), typed: typed}, schema)
 	return c.found
 }
 
@@ -33,12 +30,8 @@ func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 // they are wanted. wanted can be changed.
 func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func(release.Difference) bool) map[string]any {
 	c := comparison{secret: isSecret(live)}
-	liveContent := contentOf(live)
 	typed, schema := typedForm(wanted)
-	for _, key := range sortedKeys(wanted) {
-		field := values{wanted: wanted[key], live: liveContent[key], typed: typed.field(key), set: setField(wanted, key)}
-		c.compare(path("").field(key), field, fieldSchema(schema, key))
-	}
+	c.compare("", values{wanted: wanted, live: contentOf(live), typed: typed, set: func(any) {}}, schema)
 	for i, edit := range c.edits {
 		if !accepts(c.found[i]) {
 			edit()
@@ -132,18 +125,18 @@ type typedValue struct {
 	known, exists bool
 }
 
-func (f typedValue) field(key string) typedValue {
-	fields, ok := f.value.(map[string]any)
-	if !f.known || !ok {
+func (t typedValue) field(key string) typedValue {
+	fields, ok := t.value.(map[string]any)
+	if !t.known || !ok {
 		return typedValue{}
 	}
 	value, there := fields[key]
 	return typedValue{value: value, known: true, exists: there}
 }
 
-func (f typedValue) item(i, of int) typedValue {
-	items, ok := f.value.([]any)
-	if !f.known || !ok || len(items) != of {
+func (t typedValue) item(i, of int) typedValue {
+	items, ok := t.value.([]any)
+	if !t.known || !ok || len(items) != of {
 		return typedValue{}
 	}
 	return typedValue{value: items[i], known: true, exists: true}
@@ -186,7 +179,7 @@ func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatc
 		}
 		c.compareLists(at, v, wanted, live, schema)
 	default:
-		if !isEqual(wanted, v.live) && (!v.typed.exists || !isEqual(v.typed.value, v.live)) {
+		if wanted != v.live && !isEqual(wanted, v.live) && (!v.typed.exists || !isEqual(v.typed.value, v.live)) {
 			c.add(at, v)
 		}
 	}
@@ -341,15 +334,6 @@ func isEmptyValue(value any) bool {
 
 // isEqual compares values of any depth. Numbers of different types can be equal.
 func isEqual(a, b any) bool {
-	left, ok := numberOf(a)
-	if ok {
-		right, ok := numberOf(b)
-		return ok && left == right
-	}
-	return sameJSON(a, b)
-}
-
-func sameJSON(a, b any) bool {
 	left, err := json.Marshal(a)
 	if err != nil {
 		return false

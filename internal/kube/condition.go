@@ -32,15 +32,17 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 	if err != nil {
 		return condition, false, fmt.Errorf("reading the status of %s: %w", condition.Object, err)
 	}
+	phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
 	condition.Status, condition.Message = computed.Status.String(), withCauses(computed.Message, replicaFailure(live))
 	switch {
-	case isPod(object) && phase(live) == corev1.PodFailed:
+	case isPod(object) && phase == string(corev1.PodFailed):
 		// kstatus treats every pod that has ended as current, even one that has failed.
 		condition.Status, condition.ended = status.FailedStatus.String(), true
 	case computed.Status == status.FailedStatus:
 		condition.ended = isJob(object)
 	case computed.Status != status.CurrentStatus:
-	case isJob(object) && !isComplete(live):
+	case isJob(object) && trueCondition(live, string(batchv1.JobComplete)) == nil:
+		// kstatus treats a job that has only started as current, too.
 		condition.Status, condition.Message = status.InProgressStatus.String(), "the job is not complete"
 	default:
 		return condition, true, nil
@@ -51,45 +53,28 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 // replicaFailure returns why a workload cannot create pods, from its conditions. kstatus reads only
 // the number of pods.
 func replicaFailure(live *unstructured.Unstructured) []string {
+	condition := trueCondition(live, "ReplicaFailure")
+	if condition == nil || live.GroupVersionKind().Group != "apps" {
+		return nil
+	}
+	reason, _ := condition["reason"].(string)
+	message, _ := condition["message"].(string)
+	return []string{withoutGeneratedNames(live, reasonText(reason, message))}
+}
+
+// trueCondition returns the condition of a type if it is true, nil otherwise.
+func trueCondition(live *unstructured.Unstructured, kind string) map[string]any {
 	conditions, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
-	if err != nil || live.GroupVersionKind().Group != "apps" {
+	if err != nil {
 		return nil
 	}
 	for _, item := range conditions {
 		condition, ok := item.(map[string]any)
-		if !ok || condition["type"] != "ReplicaFailure" || condition["status"] != string(corev1.ConditionTrue) {
-			continue
+		if ok && condition["type"] == kind && condition["status"] == string(corev1.ConditionTrue) {
+			return condition
 		}
-		reason, _ := condition["reason"].(string)
-		message, _ := condition["message"].(string)
-		return []string{withoutGeneratedNames(live, reasonText(reason, message))}
 	}
 	return nil
-}
-
-// phase returns the phase of a pod, "" if the pod has none.
-func phase(pod *unstructured.Unstructured) corev1.PodPhase {
-	text, _, err := unstructured.NestedString(pod.Object, "status", "phase")
-	if err != nil {
-		return ""
-	}
-	return corev1.PodPhase(text)
-}
-
-// isComplete reports whether a job is complete. kstatus treats a job that has only started as
-// current too.
-func isComplete(job *unstructured.Unstructured) bool {
-	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	for _, item := range conditions {
-		condition, ok := item.(map[string]any)
-		if ok && condition["type"] == string(batchv1.JobComplete) && condition["status"] == string(corev1.ConditionTrue) {
-			return true
-		}
-	}
-	return false
 }
 
 // answerOf returns the object from the response to an earlier write or read with info, nil if there

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,7 +68,7 @@ func readReleases(ctx context.Context, c *Client, wanted []wantedRelease) []live
 			}
 		}
 	}
-	seen := c.reader.read(ctx, objects, whole)
+	seen := c.reader.read(ctx, objects, completeObjects)
 	for i := range live {
 		live[i].seen = seen
 	}
@@ -209,7 +210,7 @@ func newComparer(of release.Inspection, parts []manifestObject) (comparer, error
 }
 
 // compare adds the result of reading one object to the finding.
-func (m comparer) compare(finding *release.Finding, p manifestObject, got readResult) error {
+func (c comparer) compare(finding *release.Finding, p manifestObject, got readResult) error {
 	name := describe(p.info)
 	switch {
 	case apierrors.IsForbidden(got.err):
@@ -220,13 +221,13 @@ func (m comparer) compare(finding *release.Finding, p manifestObject, got readRe
 	case got.err != nil:
 		return got.err
 	case got.object == nil:
-		if !m.compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
+		if !c.compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
 			finding.Missing = append(finding.Missing, name)
 		}
-	case owningRelease(got.object, m.of.Observed) != "":
-		finding.NotOwned = append(finding.NotOwned, release.OwnedObject{Object: name, Owner: owningRelease(got.object, m.of.Observed)})
+	case owningRelease(got.object, c.of.Observed) != "":
+		finding.NotOwned = append(finding.NotOwned, release.OwnedObject{Object: name, Owner: owningRelease(got.object, c.of.Observed)})
 	default:
-		return compareOne(finding, p, got.object, m.compiled, m.scaled, m.of.Stored)
+		return c.compareExisting(finding, p, got.object)
 	}
 	return nil
 }
@@ -237,33 +238,27 @@ func isTemporary(p manifestObject) bool {
 	return isJob(p.info) && expires && err == nil
 }
 
-// compareOne adds one existing object to the finding.
-func compareOne(finding *release.Finding, p manifestObject, live *unstructured.Unstructured, compiled rules, scaled replicaBounds, stored map[string]string) error {
+// compareExisting adds one existing object to the finding.
+func (c comparer) compareExisting(finding *release.Finding, p manifestObject, live *unstructured.Unstructured) error {
 	name := describe(p.info)
-	wanted, err := compiled.normalize(scaled.withoutReplicas(p.wanted, live))
+	wanted, err := c.compiled.normalize(c.scaled.withoutReplicas(p.wanted, live))
 	if err != nil {
 		return err
 	}
-	compared, err := compiled.normalize(live)
+	compared, err := c.compiled.normalize(live)
 	if err != nil {
 		return err
 	}
-	modified := release.Modification{Object: name}
-	for _, difference := range differences(wanted, compared) {
-		if isStored(stored, name, difference) {
-			continue
-		}
-		modified.Differences = append(modified.Differences, difference)
-	}
-	if len(modified.Differences) > 0 {
-		finding.Modified = append(finding.Modified, modified)
+	modified := slices.DeleteFunc(differences(wanted, compared), func(d release.Difference) bool { return isAccepted(c.of.Stored, name, d) })
+	if len(modified) > 0 {
+		finding.Modified = append(finding.Modified, release.Modification{Object: name, Differences: modified})
 		return nil
 	}
 	if isJob(p.info) {
 		finding.Ready++ // A job runs once, and its progress does not count for the release.
 		return nil
 	}
-	condition, ready, err := conditionOf(p.info, withoutIgnored(live, compiled.ignore))
+	condition, ready, err := conditionOf(p.info, withoutIgnored(live, c.compiled.ignore))
 	if err != nil {
 		return err
 	}
@@ -275,9 +270,9 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 	return nil
 }
 
-// isStored reports whether the cluster made a difference itself when the object was written.
-func isStored(stored map[string]string, object string, of release.Difference) bool {
-	known, ok := stored[release.DifferenceKey(object, of.Path)]
+// isAccepted reports whether the cluster made a difference itself when the object was written.
+func isAccepted(accepted map[string]string, object string, of release.Difference) bool {
+	known, ok := accepted[release.DifferenceKey(object, of.Path)]
 	return ok && known == of.Fingerprint
 }
 
@@ -334,9 +329,9 @@ func scalers(parts []manifestObject) replicaBounds {
 
 // withoutReplicas returns a workload without its number of replicas if an autoscaler of the same
 // release scales it. The live number must be within the limits of the autoscaler.
-func (s replicaBounds) withoutReplicas(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+func (r replicaBounds) withoutReplicas(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := wanted.GroupVersionKind()
-	limits, scaled := s[workload{kind.Group, kind.Kind, wanted.GetNamespace(), wanted.GetName()}]
+	limits, scaled := r[workload{kind.Group, kind.Kind, wanted.GetNamespace(), wanted.GetName()}]
 	if !scaled {
 		return wanted
 	}

@@ -13,8 +13,8 @@ import (
 type depth int
 
 const (
-	// whole reads complete objects. A list contains only those that Helm manages.
-	whole depth = iota
+	// completeObjects reads complete objects. A list contains only those that Helm manages.
+	completeObjects depth = iota
 	// onlyMetadata reads only metadata. A list contains all objects.
 	onlyMetadata
 )

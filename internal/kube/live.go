@@ -43,7 +43,7 @@ type readResult struct {
 // Live reads objects and returns those that exist and those that do not. Objects that could not be
 // read are in neither result.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	return sorted(objects, c.reader.read(ctx, objects, whole))
+	return sorted(objects, c.reader.read(ctx, objects, completeObjects))
 }
 
 // Existing is like Live, but reads only metadata, and objects of any owner. An object that a list
@@ -192,7 +192,10 @@ func (r *objectReader) get(ctx context.Context, object *resource.Info, depth dep
 		err error
 	)
 	if depth == onlyMetadata {
-		got, err = r.getMetadata(ctx, object)
+		var partial *metav1.PartialObjectMetadata
+		if partial, err = r.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); err == nil {
+			got, err = fromMetadata(partial)
+		}
 	} else {
 		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
@@ -203,14 +206,6 @@ func (r *objectReader) get(ctx context.Context, object *resource.Info, depth dep
 		return nil, fmt.Errorf("reading %s: %w", describe(object), err)
 	}
 	return got, nil
-}
-
-func (r *objectReader) getMetadata(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
-	got, err := r.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return fromMetadata(got)
 }
 
 // fromMetadata converts metadata to an object and sets its kind, which an item of a list lacks.

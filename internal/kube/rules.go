@@ -16,21 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// RuleError describes an invalid entry of diff.comparePatches.
-type RuleError struct {
-	// Index is the position of the entry in the list.
-	Index int
-	Err   error
-}
-
-func (e *RuleError) Error() string {
-	return fmt.Sprintf("compare patch %d of diff: %v", e.Index+1, e.Err)
-}
-
-// Unwrap gives the cause.
-func (e *RuleError) Unwrap() error { return e.Err }
-
-// CheckRules fails with a *RuleError if a rule cannot be applied. Fleet silently leaves out such a
+// CheckRules fails if an entry of diff.comparePatches cannot be applied. Fleet silently leaves out such a
 // rule (internal/cmd/agent/deployer/desiredset/diff.go), and the object then counts as modified.
 func CheckRules(r release.Rules) error {
 	_, err := compileRules(r)
@@ -77,11 +63,12 @@ func compileRules(r release.Rules) (rules, error) {
 			growth += len(operation.Path) + len(operation.Value)
 		}
 		if operations > maxOperations || growth > maxGrowth {
-			return rules{}, &RuleError{Index: i, Err: fmt.Errorf("up to this entry there are more than %d pointers and operations, or more than %d KiB of them", maxOperations, maxGrowth>>10)}
+			return rules{}, fmt.Errorf("compare patch %d of diff: up to this entry there are more than %d pointers and operations, or more than %d KiB of them",
+				i+1, maxOperations, maxGrowth>>10)
 		}
 		made, err := compilePatch(patch)
 		if err != nil {
-			return rules{}, &RuleError{Index: i, Err: err}
+			return rules{}, fmt.Errorf("compare patch %d of diff: %w", i+1, err)
 		}
 		compiled.patches = append(compiled.patches, made)
 	}

@@ -197,7 +197,7 @@ func (w *waiter[R]) handle(heard watchEvent) (doubtful []*resource.Info) {
 func (w *waiter[R]) poll(ctx context.Context, objects []*resource.Info) {
 	var failure error
 	all := len(objects) == len(w.pending)
-	seen := w.client.reader.read(ctx, objects, whole)
+	seen := w.client.reader.read(ctx, objects, completeObjects)
 	for _, object := range slices.Clone(objects) {
 		reason, done, err := w.evaluate(object, seen[object])
 		if err != nil {
