@@ -164,9 +164,9 @@ type tail struct {
 }
 
 func (t *tail) Write(content []byte) (int, error) {
-	t.content = append(t.content, content[max(0, len(content)-stderrLimit):]...)
-	if more := len(t.content) - stderrLimit; more > 0 || len(content) > stderrLimit {
-		t.content, t.cut = append([]byte(nil), t.content[max(0, more):]...), true
+	t.content = append(t.content, content...)
+	if more := len(t.content) - stderrLimit; more > 0 {
+		t.content, t.cut = slices.Clone(t.content[more:]), true
 	}
 	return len(content), nil
 }

@@ -31,10 +31,10 @@ func differences(wanted, live *unstructured.Unstructured) []release.Difference {
 func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func(release.Difference) bool) map[string]any {
 	c := comparison{secret: isSecret(live)}
 	typed, schema := typedForm(wanted)
-	c.compare("", values{wanted: wanted, live: contentOf(live), typed: typed, set: func(any) {}}, schema)
+	c.compare("", values{wanted: wanted, live: contentOf(live), typed: typed}, schema)
 	for i, edit := range c.edits {
 		if !accepts(c.found[i]) {
-			edit()
+			edit.in.set(edit.live)
 		}
 	}
 	withoutAbsent(wanted)
@@ -44,24 +44,25 @@ func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func
 // absent is in place of an item that live lacks.
 type absent struct{}
 
-// setField returns a function that sets a field of a map to its live value.
-func setField(in map[string]any, key string) func(any) {
-	return func(live any) {
-		if live == nil {
-			delete(in, key)
-			return
-		}
-		in[key] = live
-	}
+// place is where a wanted value is: the field of a map with a key, or the item of a list with an index.
+type place struct {
+	fields map[string]any
+	key    string
+	items  []any
+	index  int
 }
 
-// setItem returns a function that sets an item of a list to its live value.
-func setItem(in []any, i int) func(any) {
-	return func(live any) {
-		if live == nil {
-			live = absent{}
-		}
-		in[i] = live
+// set replaces the wanted value by a live one, nil if there is none.
+func (p place) set(live any) {
+	switch {
+	case p.items != nil && live == nil:
+		p.items[p.index] = absent{}
+	case p.items != nil:
+		p.items[p.index] = live
+	case live == nil:
+		delete(p.fields, p.key)
+	default:
+		p.fields[p.key] = live
 	}
 }
 
@@ -86,9 +87,13 @@ func withoutAbsent(value any) any {
 type comparison struct {
 	secret bool
 	found  []release.Difference
-	// edits turn the wanted values into the live ones. They have the places of found, or there are none
-	// because nothing sets a value.
-	edits []func()
+	// edits turn the wanted values into the live ones, one for each item of found.
+	edits []edit
+}
+
+type edit struct {
+	in   place
+	live any
 }
 
 // values are the value of one field on all sides.
@@ -96,26 +101,18 @@ type values struct {
 	wanted, live any
 	// typed is the wanted value as the server would write it, such as "1" for "1000m".
 	typed typedValue
-	// set replaces the wanted value by a live one, nil if nothing is to be replaced.
-	set func(live any)
+	// in is where the wanted value is.
+	in place
 }
 
 // field returns the values of a field of a map.
 func (v values) field(wanted, live map[string]any, key string) values {
-	of := values{wanted: wanted[key], live: live[key], typed: v.typed.field(key)}
-	if v.set != nil {
-		of.set = setField(wanted, key)
-	}
-	return of
+	return values{wanted: wanted[key], live: live[key], typed: v.typed.field(key), in: place{fields: wanted, key: key}}
 }
 
 // item returns the values of an item of a list.
 func (v values) item(wanted []any, i int, live any) values {
-	of := values{wanted: wanted[i], live: live, typed: v.typed.item(i, len(wanted))}
-	if v.set != nil {
-		of.set = setItem(wanted, i)
-	}
-	return of
+	return values{wanted: wanted[i], live: live, typed: v.typed.item(i, len(wanted)), in: place{items: wanted, index: i}}
 }
 
 // typedValue is a value in the notation of its Go type. known is true if the type is known, and
@@ -143,14 +140,11 @@ func (t typedValue) item(i, of int) typedValue {
 }
 
 func (c *comparison) add(at path, v values) {
-	live := v.live
-	if v.set != nil {
-		c.edits = append(c.edits, func() { v.set(live) })
-	}
+	c.edits = append(c.edits, edit{in: v.in, live: v.live})
 	difference := release.Difference{Path: string(at), Fingerprint: "-"}
 	if !c.secret {
 		// The content is from an API server, so it can be written as JSON.
-		content, _ := json.Marshal(live)
+		content, _ := json.Marshal(v.live)
 		difference.Fingerprint = release.ShortHash(content)
 	}
 	c.found = append(c.found, difference)

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/base64"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +17,11 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 	delete(content, "status")
 	metadata := map[string]any{}
 	if labels := object.GetLabels(); len(labels) > 0 {
-		metadata["labels"] = texts(labels, wellknown.ManagedBy)
+		delete(labels, wellknown.ManagedBy)
+		metadata["labels"] = anyValues(labels)
 	}
 	if annotations := object.GetAnnotations(); len(annotations) > 0 {
-		metadata["annotations"] = texts(annotations)
+		metadata["annotations"] = anyValues(annotations)
 	}
 	content["metadata"] = metadata
 	switch kind := object.GroupVersionKind(); {
@@ -54,15 +54,12 @@ func withoutCABundles(value any) {
 	}
 }
 
-// texts returns m without some keys.
-func texts(m map[string]string, without ...string) map[string]any {
-	left := map[string]any{}
-	for key, value := range m {
-		if !slices.Contains(without, key) {
-			left[key] = value
-		}
+func anyValues(texts map[string]string) map[string]any {
+	values := make(map[string]any, len(texts))
+	for key, text := range texts {
+		values[key] = text
 	}
-	return left
+	return values
 }
 
 func isSecret(object *unstructured.Unstructured) bool {

@@ -236,17 +236,11 @@ func containerOf(event *corev1.Event) string {
 }
 
 func lastSeen(event *corev1.Event) time.Time {
-	last := event.CreationTimestamp.Time
-	times := []time.Time{event.LastTimestamp.Time, event.EventTime.Time}
+	times := []time.Time{event.CreationTimestamp.Time, event.LastTimestamp.Time, event.EventTime.Time}
 	if event.Series != nil {
 		times = append(times, event.Series.LastObservedTime.Time)
 	}
-	for _, at := range times {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // causesInPod returns why a pod is not ready, from its status. The message that a container wrote

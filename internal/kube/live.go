@@ -71,6 +71,9 @@ func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found
 type objectReader struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	// watching is for watches. The other clients limit the time of a response, and the response to a
+	// watch must stay open.
+	watching dynamic.Interface
 	lists    lists
 }
 
@@ -83,7 +86,13 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return &objectReader{dynamic: objects, metadata: ofMetadata}, nil
+	unlimited := rest.CopyConfig(config)
+	unlimited.Timeout = 0
+	watching, err := dynamic.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	return &objectReader{dynamic: objects, metadata: ofMetadata, watching: watching}, nil
 }
 
 // read reads objects and returns the result for each. One list serves all objects of the same kind

@@ -52,8 +52,7 @@ func TestPanicBesideARequest(t *testing.T) {
 			object := &resource.Info{
 				Namespace: "ns", Name: "a", Mapping: &meta.RESTMapping{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
 			}
-			w := newWatches(&Client{})
-			w.dynamic = panickingClient{}
+			w := newWatches(&Client{reader: &objectReader{watching: panickingClient{}}})
 			w.seen[object] = version{number: "1", managed: true}
 			w.cover(t.Context(), []*resource.Info{object})
 			select {

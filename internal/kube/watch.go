@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -29,7 +27,6 @@ type watches struct {
 	// events receives the events of all watches.
 	events chan watchEvent
 
-	dynamic dynamic.Interface
 	running map[group]context.CancelFunc
 	all     sync.WaitGroup
 	// refused groups are not watched again. paused groups are not watched before the next poll,
@@ -98,9 +95,6 @@ func (w *watches) unwatched(objects []*resource.Info) []*resource.Info {
 
 // cover starts the missing watches at the versions that were last read. The watches end with ctx.
 func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
-	if w.dynamic == nil && !w.connect() {
-		return
-	}
 	groups := map[group][]*resource.Info{}
 	for _, object := range w.unwatched(objects) {
 		if key := groupOf(object); !w.refused[key] && !w.paused[key] {
@@ -127,19 +121,6 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 			w.send(watching, watchEvent{of: key, ended: true, err: err})
 		})
 	}
-}
-
-// connect makes a client for watches. The client for all other requests limits the time of a
-// response, and the response to a watch must stay open.
-func (w *watches) connect() bool {
-	config := rest.CopyConfig(w.client.config)
-	config.Timeout = 0
-	made, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return false // NewForConfig does not fail here, because the client itself was made in the same way.
-	}
-	w.dynamic = made
-	return true
 }
 
 // options returns the options of a watch for objects of one kind and namespace. It returns false if
@@ -191,7 +172,7 @@ func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptio
 		}
 		options.ResourceVersion = now.GetResourceVersion()
 	}
-	events, err := w.dynamic.Resource(of.resource).Namespace(of.namespace).Watch(ctx, options)
+	events, err := w.client.reader.watching.Resource(of.resource).Namespace(of.namespace).Watch(ctx, options)
 	if err != nil {
 		return err
 	}

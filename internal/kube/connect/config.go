@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
 // Config makes the configuration of clients of one cluster. It reads each kubeconfig file once for
@@ -62,9 +63,10 @@ func share(config *rest.Config, limit time.Duration, masker *mask.Masker) (*rest
 	if err != nil {
 		return nil, fmt.Errorf("reading certificates or credentials: %w", err)
 	}
+	inflight := inflightLimiter{wrapper: wrapper{shared}, slots: make(chan struct{}, inFlight)}
 	limited := &rest.Config{
 		Host:      server.String(),
-		Transport: withRetries(inflightLimiter{wrapper: wrapper{shared}, slots: make(chan struct{}, inFlight)}),
+		Transport: retry.Transport{Next: inflight, Policy: retry.Request(), Repeatable: isRepeatable, Passing: isTransient},
 		UserAgent: config.UserAgent,
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,

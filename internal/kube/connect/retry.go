@@ -4,21 +4,11 @@ import (
 	"net/http"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// withRetries repeats requests that have the same effect when they are repeated. It repeats them
-// after a response of 429 or 5xx, or if the connection broke before a response. client-go itself
-// repeats other requests: reads after an error of the connection that it recognizes, and any
-// request whose response has Retry-After. Requests that create or delete are left to the caller,
-// which first has to read what they have changed.
-func withRetries(next http.RoundTripper) http.RoundTripper {
-	return retry.Transport{Next: next, Policy: retry.Request(), Repeatable: isRepeatable, Passing: isTransient}
-}
-
-// isRepeatable reports whether a request reads, or is a patch that does not depend on the current
-// values.
+// isRepeatable reports whether a request has the same effect when it is repeated: it reads, or is a
+// patch that does not depend on the current values. Requests that create or delete are left to the
+// caller, which first has to read what they have changed.
 func isRepeatable(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead:
@@ -30,7 +20,10 @@ func isRepeatable(request *http.Request) bool {
 	return false
 }
 
-// isTransient reports whether the same request can have another result a moment later.
+// isTransient reports whether the same request can have another result a moment later: after a response
+// of 429 or 5xx, or if the connection broke before a response. client-go itself repeats other requests:
+// reads after an error of the connection that it recognizes, and any request whose response has
+// Retry-After.
 func isTransient(request *http.Request, response *http.Response, err error) bool {
 	return err == nil && isOverloaded(response) || isConnectionLost(request, err)
 }
