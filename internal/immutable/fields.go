@@ -44,37 +44,29 @@ func Has(kind string) bool { return len(rulesOf(kind)) > 0 }
 // former again. A field that both manifests set alike counts as unchanged: an API server or a webhook
 // can have made something else of it.
 func Fields(former, live, wanted map[string]any) []string {
-	return changed(former, live, wanted, false)
+	return changed(rulesOf(KindOf(wanted)), former, live, wanted, false)
 }
 
 // Differing is like Fields, but a field that both manifests set alike counts too. So it is for a former
 // revision that failed, because its values may never have been written.
 func Differing(former, live, wanted map[string]any) []string {
-	return changed(former, live, wanted, true)
+	return changed(rulesOf(KindOf(wanted)), former, live, wanted, true)
 }
 
 // MayDiffer reports whether two manifests differ in an immutable field, even in one that an API server
 // can have filled in with the same value.
 func MayDiffer(former, wanted map[string]any) bool {
-	before, after := plain(former), plain(wanted)
-	for _, rule := range rulesOf(KindOf(wanted)) {
-		rule.assigned = false
-		if rule.allows != nil && rule.allows(before, after) {
-			continue
-		}
-		for _, field := range rule.fieldsIn(before, after) {
-			if rule.changes(field, before, before, after) {
-				return true
-			}
-		}
+	rules := rulesOf(KindOf(wanted))
+	for i := range rules {
+		rules[i].assigned = false
 	}
-	return false
+	return len(changed(rules, former, former, wanted, true)) > 0
 }
 
-func changed(former, live, wanted map[string]any, alike bool) []string {
+func changed(rules []rule, former, live, wanted map[string]any, alike bool) []string {
 	var found []string
 	before, now, after := plain(former), plain(live), plain(wanted)
-	for _, rule := range rulesOf(KindOf(wanted)) {
+	for _, rule := range rules {
 		if rule.allows != nil && rule.allows(now, after) {
 			continue
 		}

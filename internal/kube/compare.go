@@ -74,11 +74,11 @@ func withoutAbsent(value any) any {
 			value[key] = withoutAbsent(field)
 		}
 	case []any:
-		left := slices.DeleteFunc(value, func(item any) bool { return item == absent{} })
-		for i, item := range left {
-			left[i] = withoutAbsent(item)
+		present := slices.DeleteFunc(value, func(item any) bool { return item == absent{} })
+		for i, item := range present {
+			present[i] = withoutAbsent(item)
 		}
-		return left
+		return present
 	}
 	return value
 }

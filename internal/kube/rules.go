@@ -217,12 +217,12 @@ func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]strin
 	if err != nil || !found {
 		return object
 	}
-	left := slices.DeleteFunc(conditions, func(item any) bool {
+	counted := slices.DeleteFunc(conditions, func(item any) bool {
 		condition, ok := item.(map[string]any)
 		return ok && slices.ContainsFunc(ignore, func(entry map[string]string) bool { return containsAll(condition, entry) })
 	})
 	changed := object.DeepCopy()
-	if err := unstructured.SetNestedSlice(changed.Object, left, "status", "conditions"); err != nil {
+	if err := unstructured.SetNestedSlice(changed.Object, counted, "status", "conditions"); err != nil {
 		return object
 	}
 	return changed

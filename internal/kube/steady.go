@@ -166,9 +166,9 @@ func (s *steadiness) wait(ctx context.Context, seen map[*resource.Info]*unstruct
 // time after which one of them can be.
 func (s *steadiness) evaluate(ctx context.Context, seen map[*resource.Info]*unstructured.Unstructured) (conditions []Condition, pause time.Duration, err error) {
 	pause = s.readyFor
-	left := s.workloads
+	pending := s.workloads
 	s.workloads = nil
-	for _, w := range left {
+	for _, w := range pending {
 		pods, failure := s.current(ctx, w, seen[w.object])
 		if failure != nil {
 			err = failure

@@ -74,12 +74,7 @@ func newAuthenticator(limit time.Duration, read func(context.Context) (*credenti
 // install makes a transport use the credentials. They can contain a certificate.
 func (a *authenticator) install(on *transport.Config) {
 	on.Wrap(a.wrap)
-	on.TLS.GetCertHolder = a.certificate
-	if on.DialHolder == nil {
-		on.DialHolder = a.dial
-		return
-	}
-	on.DialHolder = &transport.DialHolder{Dial: connrotation.NewDialerWithTracker(on.DialHolder.Dial, a.connections).DialContext}
+	on.TLS.GetCertHolder, on.DialHolder = a.certificate, a.dial
 }
 
 func (a *authenticator) wrap(next http.RoundTripper) http.RoundTripper {

@@ -46,9 +46,9 @@ func (c Connection) filled() (Connection, error) {
 		}
 		filled.ConfigPaths = filepath.SplitList(paths)
 	}
-	reached := filled
-	reached.FromEnvironment = false
-	if err := reached.Validate(); err != nil {
+	connection := filled
+	connection.FromEnvironment = false
+	if err := connection.Validate(); err != nil {
 		return c, fmt.Errorf("reading the connection from environment variables (KUBE_HOST and others): %w", err)
 	}
 	return filled, nil

@@ -48,13 +48,13 @@ func isPipe(path string, limit int64) (bool, error) {
 
 func tooLong(limit int64) error { return fmt.Errorf("it is larger than %d MiB", limit>>20) }
 
-// checkFile fails unless a file is a regular file of at most limit bytes, which client-go reads
-// without a delay.
-func checkFile(setting, path string, limit int64) error {
-	if path == "" {
+// checkFile fails unless a file is a regular file of at most secretLimit, which client-go reads without
+// a delay. Without a path, or with data in its place, there is no file.
+func checkFile(setting, path string, data []byte) error {
+	if path == "" || len(data) > 0 {
 		return nil
 	}
-	pipe, err := isPipe(path, limit)
+	pipe, err := isPipe(path, secretLimit)
 	if err == nil && pipe {
 		err = errors.New("it is a pipe, and this file is read more than once")
 	}

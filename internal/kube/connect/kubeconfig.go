@@ -89,8 +89,8 @@ func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token
 	if picked := config.Contexts[context]; picked != nil {
 		cluster, user = picked.Cluster, picked.AuthInfo
 	}
-	if by := config.Clusters[cmp.Or(c.ConfigContextCluster, cluster)]; by != nil && len(by.CertificateAuthorityData) == 0 && c.ClusterCACertificate == "" && !c.Insecure {
-		if err := checkFile("certificate-authority", by.CertificateAuthority, secretLimit); err != nil {
+	if by := config.Clusters[cmp.Or(c.ConfigContextCluster, cluster)]; by != nil && c.ClusterCACertificate == "" && !c.Insecure {
+		if err := checkFile("certificate-authority", by.CertificateAuthority, by.CertificateAuthorityData); err != nil {
 			return "", err
 		}
 	}
@@ -98,15 +98,8 @@ func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token
 	if by == nil {
 		return "", nil
 	}
-	if len(by.ClientCertificateData) == 0 {
-		if err := checkFile("client-certificate", by.ClientCertificate, secretLimit); err != nil {
-			return "", err
-		}
-	}
-	if len(by.ClientKeyData) == 0 {
-		if err := checkFile("client-key", by.ClientKey, secretLimit); err != nil {
-			return "", err
-		}
+	if err := cmp.Or(checkFile("client-certificate", by.ClientCertificate, by.ClientCertificateData), checkFile("client-key", by.ClientKey, by.ClientKeyData)); err != nil {
+		return "", err
 	}
 	if token = by.TokenFile; token != "" {
 		by.Token, by.TokenFile, by.Exec = "", "", nil // The token file takes precedence.
