@@ -19,6 +19,7 @@ func unrecovered() map[string]string {
 		"helm.setFieldManager":  "it sets a variable",
 		"kustomize.limitCopies": "it sets a variable",
 		"connect.codecs":        "it makes a codec of compiled-in types",
+		"connect.credentials":   "fetch.Group.Do recovers, and the other function cancels",
 		"deploy.clusterRuns":    "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
 		"git.dialSSH":           "it closes a connection",
 		"git.connect":           "it closes a connection",

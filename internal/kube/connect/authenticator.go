@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // credentials sign requests. Credentials without an expiry are valid until a server refuses them.
@@ -33,11 +33,11 @@ func (c *credentials) isValid() bool {
 type authenticator struct {
 	read func(context.Context) (*credentials, error)
 	// limit is how long one reading may take.
-	limit time.Duration
+	limit   time.Duration
+	reading fetch.Group[*credentials]
 
-	mu      sync.Mutex
-	known   *credentials
-	running *reading
+	mu    sync.Mutex
+	known *credentials
 	// failure is returned until the time retry, so that no caller waits twice for a command that
 	// does not end.
 	failure error
@@ -48,17 +48,6 @@ type authenticator struct {
 	// dial and certificate are pointers, because client-go compares transports by these addresses.
 	dial        *transport.DialHolder
 	certificate *transport.GetCertHolder
-}
-
-// reading is one reading of credentials.
-type reading struct {
-	done   chan struct{}
-	cancel context.CancelFunc
-	// waiting are the requests that need its result.
-	waiting int
-
-	got *credentials
-	err error
 }
 
 // newAuthenticator makes an authenticator that reads credentials with read, for at most limit.
@@ -94,77 +83,54 @@ func (a *authenticator) lastCertificate() (*tls.Certificate, error) {
 
 // credentials returns the current credentials while they are valid, and otherwise reads new ones.
 func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
-	a.mu.Lock()
-	if a.known.isValid() {
-		defer a.mu.Unlock()
-		return a.known, nil
+	if known, err := a.current(); known != nil || err != nil {
+		return known, err
 	}
-	if time.Now().Before(a.retry) {
-		defer a.mu.Unlock()
-		return nil, a.failure
-	}
-	if a.running == nil {
-		a.begin(ctx)
-	}
-	joined := a.running
-	joined.waiting++
-	a.mu.Unlock()
-	select {
-	case <-joined.done:
-		return joined.got, joined.err
-	case <-ctx.Done():
-		a.leave(joined)
+	read, err := a.reading.Do(ctx, "", "reading credentials", func(ctx context.Context) (*credentials, error) {
+		if known, err := a.current(); known != nil || err != nil { // Read for another request since.
+			return known, err
+		}
+		// The deadline of a request does not count as the limit.
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.limit)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		got, err := a.read(limited)
+		a.finish(got, err, errors.Is(limited.Err(), context.DeadlineExceeded))
+		return got, err
+	})
+	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	return read, err
 }
 
-// begin starts a reading for all requests that wait. The end of one request does not cancel the
-// reading, because others may still wait for it.
-func (a *authenticator) begin(by context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(by), a.limit)
-	begun := &reading{done: make(chan struct{}), cancel: cancel}
-	a.running = begun
-	go func() {
-		defer cancel()
-		begun.err = panics.Recovering("reading credentials", func() (err error) {
-			begun.got, err = a.read(ctx)
-			return err
-		})()
-		a.finish(begun, errors.Is(ctx.Err(), context.DeadlineExceeded))
-		close(begun.done)
-	}()
-}
-
-func (a *authenticator) finish(ended *reading, late bool) {
+// current returns the credentials while they are valid, or the error that is not to be waited for twice.
+// It returns neither if credentials have to be read.
+func (a *authenticator) current() (*credentials, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running != ended {
-		return // No request waits for it any more.
+	switch {
+	case a.known.isValid():
+		return a.known, nil
+	case time.Now().Before(a.retry):
+		return nil, a.failure
 	}
-	a.running = nil
-	if ended.err != nil {
+	return nil, nil // nothing is known
+}
+
+func (a *authenticator) finish(got *credentials, err error, late bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
 		if late {
-			a.failure, a.retry = ended.err, time.Now().Add(a.limit)
+			a.failure, a.retry = err, time.Now().Add(a.limit)
 		}
 		return
 	}
-	renewed := a.known != nil && !isSameCertificate(a.known.certificate, ended.got.certificate)
-	a.known = ended.got
+	renewed := a.known != nil && !isSameCertificate(a.known.certificate, got.certificate)
+	a.known = got
 	if renewed {
 		a.connections.CloseAll()
-	}
-}
-
-// leave stops waiting for a reading. A reading that no request waits for is cancelled.
-func (a *authenticator) leave(left *reading) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if left.waiting--; left.waiting > 0 {
-		return
-	}
-	left.cancel()
-	if a.running == left {
-		a.running = nil
 	}
 }
 
