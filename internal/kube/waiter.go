@@ -178,13 +178,9 @@ func (w *waiter[R]) handle(heard watchEvent) (doubtful []*resource.Info) {
 			doubtful = append(doubtful, object)
 			continue
 		}
-		got := readResult{object: heard.object}
-		reason, done, err := w.evaluate(object, got)
-		if err != nil {
+		if err := w.see(object, readResult{object: heard.object}); err != nil {
 			doubtful = append(doubtful, object)
-			continue
 		}
-		w.note(object, got, reason, done)
 	}
 	if heard.ended {
 		w.watches.ended(heard)
@@ -199,14 +195,9 @@ func (w *waiter[R]) poll(ctx context.Context, objects []*resource.Info) {
 	all := len(objects) == len(w.pending)
 	seen := w.client.reader.read(ctx, objects, completeObjects)
 	for _, object := range slices.Clone(objects) {
-		reason, done, err := w.evaluate(object, seen[object])
-		if err != nil {
-			if failure == nil {
-				failure = err
-			}
-			continue
+		if err := w.see(object, seen[object]); err != nil && failure == nil {
+			failure = err
 		}
-		w.note(object, seen[object], reason, done)
 	}
 	switch {
 	case failure == nil && all:
@@ -214,6 +205,15 @@ func (w *waiter[R]) poll(ctx context.Context, objects []*resource.Info) {
 	case failure != nil && (!isOver(ctx) || len(w.reasons) == 0 && w.err == nil):
 		w.err = failure
 	}
+}
+
+// see evaluates an object as it was read.
+func (w *waiter[R]) see(object *resource.Info, got readResult) error {
+	reason, done, err := w.evaluate(object, got)
+	if err == nil {
+		w.note(object, got, reason, done)
+	}
+	return err
 }
 
 func (w *waiter[R]) note(object *resource.Info, got readResult, reason R, done bool) {

@@ -101,14 +101,12 @@ func (l limitingTransport) limit(request *http.Request, response *http.Response)
 			watches = false // Events cannot be separated, so all of them count.
 		}
 	}
-	body := limitedBody{
-		ReadCloser: response.Body, budget: budget{bytes: limit, memory: limit * expansion},
-		exceeded: &TooLargeError{What: what, Path: request.URL.Path, Limit: limit},
-	}
+	all := budget{bytes: limit, memory: limit * expansion}
+	body := &limitedBody{ReadCloser: response.Body, budget: all, exceeded: &TooLargeError{What: what, Path: request.URL.Path, Limit: limit}}
 	if watches {
-		return &limitedEvents{limitedBody: body, each: body.budget}
+		body.each = &all
 	}
-	return &body
+	return body
 }
 
 // responseLimit returns what an API server sends for a path, and the limit of that response.
@@ -142,13 +140,20 @@ func (b *budget) spend(content []byte) bool {
 	return b.bytes >= 0 && b.memory >= 0
 }
 
-// limitedBody is a response that fails when it is too large.
+// limitedBody is a response that fails when it is too large. The response to a watch is a sequence of
+// JSON objects without end, each with a limit: json.Decoder, which reads it, buffers a whole object
+// before it returns any of it.
 type limitedBody struct {
 	io.ReadCloser
 
 	budget   budget
 	exceeded *TooLargeError
 	failed   bool
+
+	// each is the budget of one event of a watch, nil if all content counts together.
+	each             *budget
+	depth            int
+	quoted, escaping bool
 }
 
 func (l *limitedBody) Read(into []byte) (int, error) {
@@ -156,43 +161,18 @@ func (l *limitedBody) Read(into []byte) (int, error) {
 		return 0, l.exceeded
 	}
 	n, err := l.ReadCloser.Read(into)
-	if l.budget.spend(into[:n]) {
-		return n, err
-	}
-	return 0, l.fail()
-}
-
-// fail ends the response, so that nothing more is sent.
-func (l *limitedBody) fail() error {
-	l.failed = true
-	_ = l.Close()
-	return l.exceeded
-}
-
-// limitedEvents is the response to a watch: a sequence of JSON objects without end, each with a
-// limit. json.Decoder, which reads the response, buffers a whole object before it returns any of
-// it.
-type limitedEvents struct {
-	limitedBody
-
-	each budget
-
-	depth            int
-	quoted, escaping bool
-}
-
-func (l *limitedEvents) Read(into []byte) (int, error) {
-	if l.failed {
-		return 0, l.exceeded
-	}
-	n, err := l.ReadCloser.Read(into)
 	for content := into[:n]; len(content) > 0; {
-		length, ended := l.event(content)
+		length, ended := len(content), false
+		if l.each != nil {
+			length, ended = l.event(content)
+		}
 		if !l.budget.spend(content[:length]) {
-			return 0, l.fail()
+			l.failed = true
+			_ = l.Close() // Nothing more is sent.
+			return 0, l.exceeded
 		}
 		if ended {
-			l.budget = l.each
+			l.budget = *l.each
 		}
 		content = content[length:]
 	}
@@ -201,7 +181,7 @@ func (l *limitedEvents) Read(into []byte) (int, error) {
 
 // event returns how many bytes of content belong to the current event, and whether the event ends
 // there.
-func (l *limitedEvents) event(content []byte) (length int, ended bool) {
+func (l *limitedBody) event(content []byte) (length int, ended bool) {
 	for i, char := range content {
 		switch {
 		case l.escaping:

@@ -103,7 +103,7 @@ func FuzzLimitedEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, limit int) {
 		each := budget{bytes: int64(limit), memory: int64(limit) * expansion}
 		read := func(from io.Reader) (string, bool) {
-			events := &limitedEvents{limitedBody: limitedBody{ReadCloser: io.NopCloser(from), budget: each, exceeded: &TooLargeError{}}, each: each}
+			events := &limitedBody{ReadCloser: io.NopCloser(from), budget: each, exceeded: &TooLargeError{}, each: &each}
 			got, err := io.ReadAll(events)
 			return string(got), err == nil
 		}
