@@ -38,9 +38,9 @@ func (c *Client) Await(ctx context.Context, inspected release.Inspection, wanted
 		objects = append(objects, p.info)
 	}
 	w := newWaiter(c, objects, func(object *resource.Info, got readResult) (release.Finding, bool, error) {
-		var finding release.Finding
-		err := by.compare(&finding, of[object], got)
-		return finding, finding.Settled() && err == nil, err
+		var found release.Finding
+		err := by.compare(&found, of[object], got)
+		return found, found.Settled() && err == nil, err
 	})
 	var (
 		unmet    []release.Finding
