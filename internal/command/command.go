@@ -91,7 +91,8 @@ func (c Command) Run(ctx context.Context, read func(printed []byte) error, secre
 		err = context.Cause(ctx)
 	}
 	reported := said.String()
-	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.Exited() && c.PrintsErrors && reported == "" && !json.Valid(printed.content.Bytes()) {
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if failed && exit.Exited() && c.PrintsErrors && reported == "" && !json.Valid(printed.content.Bytes()) {
 		reported = printed.content.String()
 	}
 	if line := c.shown(reported, printed.content.Bytes(), secrets); line != "" {
@@ -149,12 +150,12 @@ type limitedOutput struct {
 	full    func()
 }
 
-func (p *limitedOutput) Write(content []byte) (int, error) {
-	if p.content.Len()+len(content) > printedLimit {
-		p.full()
+func (l *limitedOutput) Write(content []byte) (int, error) {
+	if l.content.Len()+len(content) > printedLimit {
+		l.full()
 		return 0, errPrintsTooMuch
 	}
-	return p.content.Write(content)
+	return l.content.Write(content)
 }
 
 // tail keeps the end of what is written to it, from the beginning of a line.

@@ -243,7 +243,8 @@ func textOf(value any) string {
 // isQuantity reports whether a field has several notations for one amount.
 func isQuantity(path string) bool {
 	name := nameOf(path)
-	return name == "sizeLimit" || name == "divisor" || strings.Contains(path, ".limits.") || strings.Contains(path, ".requests.") || strings.Contains(path, ".overhead.")
+	return name == "sizeLimit" || name == "divisor" ||
+		strings.Contains(path, ".limits.") || strings.Contains(path, ".requests.") || strings.Contains(path, ".overhead.")
 }
 
 // quantityOf returns an amount such as "500m" or "1Gi", nil if the value is none. Manifests are from

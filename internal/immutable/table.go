@@ -102,8 +102,8 @@ func isNotSuspended(live, wanted object) bool { return !isSuspended(live, wanted
 // isElastic reports that a Job is indexed, and that its parallelism changes together with its
 // completions.
 func isElastic(live, wanted object) bool {
-	parallelism := wanted.value("spec.parallelism")
-	return live.value("spec.completionMode") == "Indexed" && parallelism != nil && textOf(parallelism) == textOf(wanted.value("spec.completions"))
+	parallelism, completions := wanted.value("spec.parallelism"), wanted.value("spec.completions")
+	return live.value("spec.completionMode") == "Indexed" && parallelism != nil && textOf(parallelism) == textOf(completions)
 }
 
 // isGated reports that a Pod is not scheduled yet. Updates may then narrow where it runs.

@@ -76,7 +76,9 @@ func compareAll(of release.Comparison, live liveRelease) release.Compared {
 }
 
 // addSides adds the document of a wanted object, and that of the live object if it exists.
-func addSides(both *release.Compared, p manifestObject, wanted, live *unstructured.Unstructured, compiled rules, wrote *release.Inspection) error {
+func addSides(
+	both *release.Compared, p manifestObject, wanted, live *unstructured.Unstructured, compiled rules, wrote *release.Inspection,
+) error {
 	after, err := documentOf(p, contentOf(wanted))
 	if err != nil {
 		return err

@@ -36,7 +36,9 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 }
 
 // hasCABundles are the kinds in which a controller sets certificates.
-var hasCABundles = sets.New("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "APIService") //nolint:gochecknoglobals // a constant set
+var hasCABundles = sets.New( //nolint:gochecknoglobals // a constant set
+	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "APIService",
+)
 
 func withoutCABundles(value any) {
 	switch value := value.(type) {

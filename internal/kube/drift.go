@@ -290,7 +290,8 @@ func setOwner(wanted *unstructured.Unstructured, of release.Observed) {
 // names no release belongs to this one, because the manifest contains it.
 func owningRelease(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
-	return release.OtherRelease(release.Key(observed.Namespace, observed.Release), annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+	own := release.Key(observed.Namespace, observed.Release)
+	return release.OtherRelease(own, annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 }
 
 // replicaBounds are the limits that the autoscalers of a release set for the replicas of workloads.

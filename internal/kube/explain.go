@@ -57,7 +57,7 @@ func newExplainer(c *Client, counts release.Readiness) *explainer {
 // all pending objects as they were last read. explain sends at most two list requests for the events of
 // each namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
-func (e *explainer) explain(ctx context.Context, unmet []Condition, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured) {
+func (e *explainer) explain(ctx context.Context, unmet []Condition, pending []*resource.Info, seen liveObjects) {
 	if len(unmet) == 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
@@ -136,7 +136,8 @@ func (c *Client) newestReplicaSet(ctx context.Context, live *unstructured.Unstru
 	if live.GroupVersionKind().GroupKind().String() != "Deployment.apps" {
 		return "", nil
 	}
-	sets, err := c.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods})
+	options := metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods}
+	sets, err := c.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, options)
 	if err != nil {
 		return "", err
 	}

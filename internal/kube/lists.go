@@ -25,8 +25,11 @@ type sharedKey struct {
 	depth depth
 }
 
-// readList lists the wanted objects of a group, and reports whether it has read the whole group.
-type readList func(ctx context.Context, key sharedKey, wanted map[string]bool) (found map[string]*unstructured.Unstructured, complete bool, err error)
+// namedObjects are the objects of a group by name.
+type namedObjects = map[string]*unstructured.Unstructured
+
+// readList lists the wanted objects of a group, and reports whether it has read all of the group.
+type readList func(ctx context.Context, key sharedKey, wanted map[string]bool) (found namedObjects, complete bool, err error)
 
 // lists shares one list between all callers that read the same group at the same time, such as the
 // releases of one namespace. Otherwise each release would list the objects of all releases. A list
@@ -51,14 +54,14 @@ type sharedList struct {
 	cancel context.CancelFunc
 
 	done     chan struct{}
-	found    map[string]*unstructured.Unstructured
+	found    namedObjects
 	complete bool
 	err      error
 }
 
 // read returns objects by name. They can include objects that were not requested. The caller must
 // not change them.
-func (l *lists) read(ctx context.Context, key sharedKey, names []string, read readList) (map[string]*unstructured.Unstructured, bool, error) {
+func (l *lists) read(ctx context.Context, key sharedKey, names []string, read readList) (namedObjects, bool, error) {
 	list := l.join(ctx, key, names, read)
 	select {
 	case <-list.done:

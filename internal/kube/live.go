@@ -40,21 +40,24 @@ type readResult struct {
 	err    error
 }
 
+// liveObjects are objects as they were last read.
+type liveObjects = map[*resource.Info]*unstructured.Unstructured
+
 // Live reads objects and returns those that exist and those that do not. Objects that could not be
 // read are in neither result.
-func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found liveObjects, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, completeObjects))
 }
 
 // Existing is like Live, but reads only metadata, and objects of any owner. An object that a list
 // lacks counts as absent. The caller creates absent objects, which fails if such an object exists
 // after all.
-func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found liveObjects, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, onlyMetadata))
 }
 
-func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	found = make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found liveObjects, absent []*resource.Info) {
+	found = make(liveObjects, len(objects))
 	for _, object := range objects {
 		switch got := seen[object]; {
 		case got.err != nil:
@@ -98,7 +101,7 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 // read reads objects and returns the result for each. One list serves all objects of the same kind
 // and namespace. Objects that the list lacks are read one by one, because only a 404 proves that an
 // object does not exist. If the cluster does not respond, no further request is sent.
-func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]readResult {
+func (o *objectReader) read(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]readResult {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
 		key := groupOf(object)
@@ -106,80 +109,91 @@ func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var (
-		mu   sync.Mutex
-		seen = make(map[*resource.Info]readResult, len(objects))
-	)
-	note := func(object *resource.Info, got readResult) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen[object] = got
+	r := &reading{
+		reader: o, depth: depth, stop: stop,
+		requests: make(chan struct{}, atOnce), seen: make(map[*resource.Info]readResult, len(objects)),
 	}
-	requests := make(chan struct{}, atOnce)
 	var looking sync.WaitGroup
 	for key, members := range groups {
-		looking.Go(panics.RecoveringTo(func(err error) {
-			for _, member := range members {
-				note(member, readResult{err: err})
-			}
-		}, "reading objects", func() { r.readGroup(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) }))
+		failed := func(err error) { r.note(readResult{err: err}, members...) }
+		looking.Go(panics.RecoveringTo(failed, "reading objects", func() { r.group(ctx, key, members) }))
 	}
 	looking.Wait()
-	return seen
+	return r.seen
 }
 
-// readGroup reads the members of one group. If the identity may neither list a kind nor get the
-// first object, no request is sent for the others.
-func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, readResult)) {
+// reading is one call of read.
+type reading struct {
+	reader *objectReader
+	depth  depth
+	// stop ends the reading, because the cluster does not respond.
+	stop     context.CancelCauseFunc
+	requests chan struct{}
+
+	mu   sync.Mutex
+	seen map[*resource.Info]readResult
+}
+
+func (r *reading) note(got readResult, objects ...*resource.Info) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, object := range objects {
+		r.seen[object] = got
+	}
+}
+
+// group reads the members of one group. If the identity may neither list a kind nor get the first
+// object, no request is sent for the others.
+func (r *reading) group(ctx context.Context, key group, members []*resource.Info) {
 	var denied bool
 	if len(members) > 1 {
-		requests <- struct{}{}
-		listed, complete, err := r.lists.read(ctx, key, namesOf(members), r.list)
-		<-requests
+		r.requests <- struct{}{}
+		listed, complete, err := r.reader.lists.read(ctx, sharedKey{group: key, depth: r.depth}, namesOf(members), r.reader.list)
+		<-r.requests
 		denied = apierrors.IsForbidden(err)
 		var lacking []*resource.Info
 		for _, member := range members {
 			object, ok := listed[member.Name]
-			if ok || complete && key.depth == onlyMetadata {
-				note(member, readResult{object: object})
+			if ok || complete && r.depth == onlyMetadata {
+				r.note(readResult{object: object}, member)
 				continue
 			}
 			lacking = append(lacking, member)
 		}
 		members = lacking
 	}
-	get := func(object *resource.Info) (seen readResult) {
-		defer panics.Recover("reading "+describe(object), &seen.err)
-		requests <- struct{}{}
-		defer func() { <-requests }()
-		if ctx.Err() != nil {
-			return readResult{err: context.Cause(ctx)}
-		}
-		got, err := r.get(ctx, object, key.depth)
-		if connect.IsUnreachable(err) {
-			stop(err)
-		}
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return readResult{object: got, err: err}
-	}
 	if denied && len(members) > 0 {
-		first := get(members[0])
-		note(members[0], first)
+		first := r.get(ctx, members[0])
+		r.note(first, members[0])
 		members = members[1:]
 		if apierrors.IsForbidden(first.err) {
-			for _, member := range members {
-				note(member, first)
-			}
+			r.note(first, members...)
 			return
 		}
 	}
 	var getting sync.WaitGroup
 	for _, member := range members {
-		getting.Go(panics.RecoveringTo(func(err error) { note(member, readResult{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
+		failed := func(err error) { r.note(readResult{err: err}, member) }
+		getting.Go(panics.RecoveringTo(failed, "reading "+describe(member), func() { r.note(r.get(ctx, member), member) }))
 	}
 	getting.Wait()
+}
+
+func (r *reading) get(ctx context.Context, object *resource.Info) (seen readResult) {
+	defer panics.Recover("reading "+describe(object), &seen.err)
+	r.requests <- struct{}{}
+	defer func() { <-r.requests }()
+	if ctx.Err() != nil {
+		return readResult{err: context.Cause(ctx)}
+	}
+	got, err := r.reader.get(ctx, object, r.depth)
+	if connect.IsUnreachable(err) {
+		r.stop(err)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return readResult{object: got, err: err}
 }
 
 func groupOf(object *resource.Info) group {
@@ -195,18 +209,19 @@ func namesOf(objects []*resource.Info) []string {
 }
 
 // get reads one object, nil when it does not exist.
-func (r *objectReader) get(ctx context.Context, object *resource.Info, depth depth) (*unstructured.Unstructured, error) {
+func (o *objectReader) get(ctx context.Context, object *resource.Info, depth depth) (*unstructured.Unstructured, error) {
 	var (
 		got *unstructured.Unstructured
 		err error
 	)
 	if depth == onlyMetadata {
 		var partial *metav1.PartialObjectMetadata
-		if partial, err = r.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); err == nil {
+		partial, err = o.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+		if err == nil {
 			got, err = fromMetadata(partial)
 		}
 	} else {
-		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+		got, err = o.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil // a missing object is a result, not an error
@@ -244,14 +259,14 @@ const (
 // shortcut: members that it does not find are read one by one. The same applies if it fails, for
 // example because the identity may get but not list. Only the errors of those reads count. list
 // stops when it has found every member, because the namespace may contain many more objects.
-func (r *objectReader) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
+func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed namedObjects, complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	listed = make(map[string]*unstructured.Unstructured, len(wanted))
+	listed = make(namedObjects, len(wanted))
 	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
-	read, last := r.page, pages
+	read, last := o.page, pages
 	if key.depth == onlyMetadata {
-		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, r.metadataPage, metadataPages
+		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, o.metadataPage, metadataPages
 	}
 	for page := 1; ; page++ {
 		items, next, err := read(ctx, key.group, options)
@@ -269,19 +284,21 @@ func (r *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 	}
 }
 
-func (r *objectReader) page(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
-	page, err := r.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+// page returns a page of a list, and the token of the next page.
+func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+	page, err := o.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
 	return page.Items, page.GetContinue(), nil
 }
 
-func (r *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
-	page, err := r.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+func (o *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+	page, err := o.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
+	var items []unstructured.Unstructured
 	for i := range page.Items {
 		item, err := fromMetadata(&page.Items[i])
 		if err != nil {

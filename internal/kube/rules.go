@@ -201,10 +201,10 @@ func removeAll(content []byte, pointers jsonpatch.Patch) []byte {
 }
 
 // covers reports whether the pointers of a patch apply to an object.
-func (p comparePatch) covers(object *unstructured.Unstructured) bool {
+func (c comparePatch) covers(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
-	return p.group.Match(kind.Group) && p.kindGlob.Match(kind.Kind) &&
-		(p.namespace == "" || p.namespace == object.GetNamespace()) && (p.name == "" || p.name == object.GetName())
+	return c.group.Match(kind.Group) && c.kindGlob.Match(kind.Kind) &&
+		(c.namespace == "" || c.namespace == object.GetNamespace()) && (c.name == "" || c.name == object.GetName())
 }
 
 // withoutIgnored returns an object without the conditions that do not count for its readiness:

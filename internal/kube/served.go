@@ -49,7 +49,9 @@ func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Uns
 				return false
 			}
 			if message != "" {
-				missing = append(missing, Condition{Object: object.GetKind() + " " + object.GetName(), Status: status.InProgressStatus.String(), Message: message})
+				missing = append(missing, Condition{
+					Object: object.GetKind() + " " + object.GetName(), Status: status.InProgressStatus.String(), Message: message,
+				})
 			}
 		}
 		return len(missing) == 0

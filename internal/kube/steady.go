@@ -102,7 +102,9 @@ func unprobedWorkload(object *resource.Info) *unprobed {
 	if len(containers) == 0 || strategy == string(appsv1.OnDeleteDaemonSetStrategyType) {
 		return nil
 	}
-	return &unprobed{object: object, kind: kind.Kind, containers: containers, selector: selectorOf(live), runs: map[types.UID]map[string]containerRun{}}
+	return &unprobed{
+		object: object, kind: kind.Kind, containers: containers, selector: selectorOf(live), runs: map[types.UID]map[string]containerRun{},
+	}
 }
 
 // begin reads the restarts before the pods of the operation run. They do not count.
@@ -141,7 +143,7 @@ func sleep(ctx context.Context, pause time.Duration) {
 
 // wait returns when all containers have run long enough. If one has restarted too often, or when ctx
 // ends, it returns the workloads that are not ready.
-func (s *steadiness) wait(ctx context.Context, seen map[*resource.Info]*unstructured.Unstructured, report func([]Condition)) ([]Condition, error) {
+func (s *steadiness) wait(ctx context.Context, seen liveObjects, report func([]Condition)) ([]Condition, error) {
 	pauses := retry.Unwatched().Pauses()
 	for {
 		conditions, pause, err := s.evaluate(ctx, seen)
@@ -164,7 +166,7 @@ func (s *steadiness) wait(ctx context.Context, seen map[*resource.Info]*unstruct
 
 // evaluate reads the pods of the workloads that are left, and returns why they are not ready, and the
 // time after which one of them can be.
-func (s *steadiness) evaluate(ctx context.Context, seen map[*resource.Info]*unstructured.Unstructured) (conditions []Condition, pause time.Duration, err error) {
+func (s *steadiness) evaluate(ctx context.Context, seen liveObjects) (conditions []Condition, pause time.Duration, err error) {
 	pause = s.readyFor
 	pending := s.workloads
 	s.workloads = nil
@@ -255,7 +257,8 @@ func (s *steadiness) current(ctx context.Context, w *unprobed, live *unstructure
 	revision, _, _ := unstructured.NestedString(live.Object, "status", "updateRevision") // Of a StatefulSet.
 	pods, err := s.list(ctx, w)
 	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || !isOwned(&pod, owners) || revision != "" && pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision
+		return pod.DeletionTimestamp != nil || !isOwned(&pod, owners) ||
+			revision != "" && pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision
 	}), err
 }
 

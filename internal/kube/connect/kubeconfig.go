@@ -98,7 +98,10 @@ func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token
 	if by == nil {
 		return "", nil
 	}
-	if err := cmp.Or(checkFile("client-certificate", by.ClientCertificate, by.ClientCertificateData), checkFile("client-key", by.ClientKey, by.ClientKeyData)); err != nil {
+	if err := cmp.Or(
+		checkFile("client-certificate", by.ClientCertificate, by.ClientCertificateData),
+		checkFile("client-key", by.ClientKey, by.ClientKeyData),
+	); err != nil {
 		return "", err
 	}
 	if token = by.TokenFile; token != "" {

@@ -69,7 +69,8 @@ func commandOf(config *rest.Config, limit time.Duration) (plugin, error) {
 	versions := []schema.GroupVersion{clientauthenticationv1.SchemeGroupVersion, clientauthenticationv1beta1.SchemeGroupVersion}
 	i := slices.IndexFunc(versions, func(v schema.GroupVersion) bool { return v.String() == from.APIVersion })
 	if i < 0 {
-		return plugin{}, &command.CredentialsError{Command: from.Command, Err: fmt.Errorf("the apiVersion %q is neither %s nor %s", from.APIVersion, versions[0], versions[1])}
+		err := fmt.Errorf("the apiVersion %q is neither %s nor %s", from.APIVersion, versions[0], versions[1])
+		return plugin{}, &command.CredentialsError{Command: from.Command, Err: err}
 	}
 	if from.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
 		return plugin{}, &command.CredentialsError{Command: from.Command, Err: errNoTerminal}

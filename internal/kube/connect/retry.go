@@ -32,7 +32,8 @@ func isOverloaded(response *http.Response) bool {
 	if response.Header.Get("Retry-After") != "" {
 		return false
 	}
-	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError && !isLasting(response.StatusCode)
+	code := response.StatusCode
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError && !isLasting(code)
 }
 
 // isConnectionLost reports whether the connection broke. It leaves out errors after which client-go
