@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,8 +22,8 @@ import (
 
 const module = "github.com/agentless-fleet/terraform-provider-fleet"
 
-// rule lists what a package of internal/, with the folders below it, may import. It may always
-// import itself.
+// rule lists what a package of internal/ may import, with the folders below it that have no rule of
+// their own. It may always import itself.
 type rule struct {
 	code  []string // packages, from its code
 	tests []string // packages, from its tests as well
@@ -40,15 +41,15 @@ func architecture() map[string]rule {
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Tests mock nothing that can be run, so tests above the core use real servers.
-	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "sandboxed"})
+	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "worker/templates"})
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]rule{
-		"main":     {code: []string{"provider", "sandboxed", "worker"}, uses: []string{"Terraform"}},
+		"main":     {code: []string{"provider", "worker/templates", "worker"}, uses: []string{"Terraform"}},
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "sandboxed", "worker"},
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
 			uses: []string{"Terraform", "Kubernetes"},
 		},
 		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "engine", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
@@ -74,8 +75,6 @@ func architecture() map[string]rule {
 		"manifest":  {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 		"chart":     {code: append([]string{"command"}, core...), tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
 		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
-		"sandbox":   {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},
-		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize", "sandbox", "worker"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 		"kustomize": {code: core, tests: realThings, uses: []string{"kustomize"}, testsUse: foreign},
 		"kube":      {code: append([]string{"command"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
@@ -85,7 +84,7 @@ func architecture() map[string]rule {
 		"release":   {code: []string{"diff", "fleetyaml", "bundle", "target"}, pure: true},
 		"window":    {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
 		"policy":    {code: []string{"mask", "diff", "fleetyaml", "bundle", "target", "release"}, tests: []string{"manifest"}, pure: true},
-		"target":    {code: []string{"wellknown", "mask", "diff", "fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
+		"target":    {code: []string{"wellknown", "mask", "diff", "fleetyaml", "bundle"}, tests: []string{"worker/templates"}, pure: true},
 		"bundle":    {code: []string{"image", "fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {code: []string{"image"}, pure: true},
 		"image":     {pure: true},
@@ -100,11 +99,13 @@ func architecture() map[string]rule {
 		"panics": {pure: true},
 		"sops":   {tests: []string{"sopstest"}, pure: true},
 
-		"worker": {code: []string{"panics"}, pure: true},
+		"worker":           {code: []string{"panics"}, pure: true},
+		"worker/client":    {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},
+		"worker/templates": {code: append([]string{"chart", "manifest", "render", "kustomize", "worker/client", "worker"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 
 		// Nothing but tests.
-		"acceptance":  {tests: append([]string{"provider", "planreport", "sandboxed", "worker"}, testServers...), testsUse: append([]string{"Terraform"}, foreign...)},
-		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsUse: foreign},
+		"acceptance":  {tests: append([]string{"provider", "planreport", "worker/templates", "worker"}, testServers...), testsUse: append([]string{"Terraform"}, foreign...)},
+		"conformance": {tests: slices.Concat(core, edges, []string{"worker/templates"}), testsUse: foreign},
 
 		"charttest": {tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
 		"faulttest": {tests: realThings, testsUse: foreign},
@@ -148,17 +149,17 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// Foreign templates and patches run in workers. Only package sandboxed can run them, and only main starts it.
+// Foreign templates and patches run in workers. Only package templates can run them, and only main starts it.
 // testenv renders a file of Fleet's.
 func TestTemplatesRunInWorkers(t *testing.T) {
 	t.Parallel()
 
 	runs := []string{
 		"text/template", "html/template", "github.com/Masterminds/sprig/v3", "helm.sh/helm/v3/pkg/engine",
-		module + "/internal/kustomize", module + "/internal/sandboxed",
+		module + "/internal/kustomize", module + "/internal/worker/templates",
 		"github.com/evanphx/json-patch/v5", "k8s.io/apimachinery/pkg/util/strategicpatch",
 	}
-	allowed := map[string]bool{"main": true, "sandboxed": true, "testenv": true}
+	allowed := map[string]bool{"main": true, "worker/templates": true, "testenv": true}
 	for _, p := range listPackages(t) {
 		name, own := packageOf(p.ImportPath)
 		if !own || allowed[name] {
@@ -217,6 +218,16 @@ func TestViolations(t *testing.T) {
 		"a folder in a package is bound like the package": {
 			packages: []pkg{{ImportPath: internal + "git/auth", Imports: []string{internal + "kube"}}},
 			want:     []string{"internal/git/auth imports internal/kube"},
+		},
+		"a folder with a rule of its own": {packages: []pkg{
+			{ImportPath: internal + "worker/templates", Imports: []string{"helm.sh/helm/v3/pkg/chart", internal + "worker/client"}},
+		}},
+		"a package uses what only a folder in it may": {
+			packages: []pkg{{ImportPath: internal + "worker", Imports: []string{"helm.sh/helm/v3/pkg/chart", internal + "worker/templates"}}},
+			want: []string{
+				"internal/worker uses Helm: it imports helm.sh/helm/v3/pkg/chart",
+				"internal/worker imports internal/worker/templates",
+			},
 		},
 		"a name that begins like another": {
 			packages: []pkg{{ImportPath: internal + "git", Imports: []string{internal + "gittest"}}},
@@ -420,26 +431,32 @@ func reaches(short string, start []string, imports map[string][]string) []string
 	return found
 }
 
-// packageOf names the top folder of one of our packages: the folder below internal/, "main" for the
-// root, "examples" below examples/. For any other folder it returns "./path", which no rule names.
-// own is false for other modules.
-func packageOf(path string) (name string, own bool) {
-	if path == module {
+// packageOf names one of our packages as the table does: by the longest path below internal/ that has
+// a rule, or else by the folder below internal/. It is "main" for the root, and "examples" below
+// examples/. For any other folder it returns "./path", which no rule names. own is false for other
+// modules.
+func packageOf(imported string) (name string, own bool) {
+	if imported == module {
 		return "main", true
 	}
-	path, own = strings.CutPrefix(path, module+"/")
+	folder, own := strings.CutPrefix(imported, module+"/")
 	if !own {
 		return "", false
 	}
-	first, _, _ := strings.Cut(path, "/")
+	first, _, _ := strings.Cut(folder, "/")
 	if first == "examples" {
 		return first, true
 	}
-	inside, isInside := strings.CutPrefix(path, "internal/")
+	inside, isInside := strings.CutPrefix(folder, "internal/")
 	if !isInside {
-		return "./" + path, true
+		return "./" + folder, true
 	}
-	name, _, _ = strings.Cut(inside, "/")
+	table := architecture()
+	for name = inside; strings.Contains(name, "/"); name = path.Dir(name) {
+		if _, planned := table[name]; planned {
+			break
+		}
+	}
 
 	return name, true
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // address is the address of the provider for Terraform.
@@ -22,7 +22,7 @@ var version = "dev"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument {
-		worker.Serve(sandboxed.Handlers())
+		worker.Serve(templates.Handlers())
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()

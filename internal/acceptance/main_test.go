@@ -8,14 +8,14 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
-		worker.Serve(sandboxed.Handlers())
+		worker.Serve(templates.Handlers())
 	}
 	// Values of Terraform are many small objects: their garbage collection would be a quarter of
 	// the time. The setting is not in the environment, because the providers that tests start would

@@ -19,8 +19,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // settings is the settings.yaml of a fixture: the settings in the configuration, not in the
@@ -240,7 +240,7 @@ func (m *made) deployments(t *testing.T, bundles ...*bundle.Bundle) target.Resul
 		rules[i] = target.Rule(criteria)
 	}
 	result, err := target.Deployments(t.Context(), target.Input{
-		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups, Evaluator: sandboxed.InProcess{},
+		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups, Evaluator: templates.InProcess{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func (m *made) showCluster(t *testing.T, b *bundle.Bundle, cluster, what string)
 		}
 		return inYAML(t, d.Options.Helm.Values)
 	}
-	charts := &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
+	charts := &render.Charts{Sandbox: &templates.Renderer{Kustomize: kustomize.Build}}
 	manifest, hooks, err := charts.Template(t.Context(), d, kubeVersion)
 	switch {
 	case err != nil:

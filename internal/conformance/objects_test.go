@@ -19,8 +19,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // kubeVersion is the version for which the recordings were rendered.
@@ -34,7 +34,7 @@ func (c *corpus) compareClusters(t *testing.T, r recording, want recordedBundle,
 		return nil
 	}
 	result := c.deployments(t, r, b)
-	charts := &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
+	charts := &render.Charts{Sandbox: &templates.Renderer{Kustomize: kustomize.Build}}
 	var findings []finding
 	for _, d := range result.Deployments {
 		if r.Outcome == "ok" && want.Clusters[d.Cluster] == "" {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // recordedDeployments is layer C of one bundle.
@@ -30,7 +30,7 @@ type recordedDeployments struct {
 func (c *corpus) deployments(t *testing.T, r recording, b *bundle.Bundle) target.Result {
 	t.Helper()
 	result, err := target.Deployments(t.Context(), target.Input{
-		Bundles: []*bundle.Bundle{b}, Rules: r.rules(), Clusters: c.clusters, Groups: c.groups, Evaluator: sandboxed.InProcess{},
+		Bundles: []*bundle.Bundle{b}, Rules: r.rules(), Clusters: c.clusters, Groups: c.groups, Evaluator: templates.InProcess{},
 	})
 	if err != nil {
 		t.Fatalf("bundle %s: %v", b.Name, err)

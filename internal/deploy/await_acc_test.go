@@ -18,9 +18,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // If a cluster does not respond while a deployment waits for a release, the request is repeated.
@@ -54,7 +54,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
+	cluster := helm.New(client, client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 	unavailable := faulttest.Fault{Status: http.StatusServiceUnavailable}
 	proxy.Set(func(*http.Request) faulttest.Fault { return unavailable })
 	observed := release.Observed{Release: "db", Namespace: namespace, Revision: 1}

@@ -19,10 +19,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // realCluster is a real cluster, read as the provider reads it.
@@ -61,7 +61,7 @@ func (g realCluster) Objects(ctx context.Context, releases []release.Observed) (
 }
 
 func realClusters(env *testenv.Env) deploy.Clusters {
-	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
+	charts := &render.Charts{Sandbox: &templates.Renderer{}}
 	return func(name string) (deploy.Cluster, error) {
 		client, err := kube.New(connect.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name}, nil)
 		if err != nil {

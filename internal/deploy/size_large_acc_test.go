@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // A release that is larger than a cluster can store is refused in the plan. A slightly smaller one
@@ -23,7 +23,7 @@ import (
 func TestAccLargestRelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "largest")
-	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
+	charts := &render.Charts{Sandbox: &templates.Renderer{}}
 	// Random digits do not compress below half their length.
 	release := func(size int) target.Deployment {
 		noise := make([]byte, size/2)

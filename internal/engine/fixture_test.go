@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // files makes a folder.
@@ -44,7 +44,7 @@ func newBundle(t *testing.T, name, fleetYAML string, contents map[string]string)
 func deploymentsFor(t *testing.T, bundles []*bundle.Bundle, clusters []target.Cluster) []target.Deployment {
 	t.Helper()
 	result, err := target.Deployments(t.Context(), target.Input{
-		Bundles: bundles, Clusters: clusters, Evaluator: sandboxed.InProcess{},
+		Bundles: bundles, Clusters: clusters, Evaluator: templates.InProcess{},
 		Rules: []target.Rule{{ClusterSelector: &fleetyaml.Selector{}}},
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func deploymentsFor(t *testing.T, bundles []*bundle.Bundle, clusters []target.Cl
 }
 
 func realCharts() *render.Charts {
-	return &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
+	return &render.Charts{Sandbox: &templates.Renderer{Kustomize: kustomize.Build}}
 }
 
 // delivery is one target with its state.

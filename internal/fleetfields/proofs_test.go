@@ -142,12 +142,19 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// findTests reads the tests of the packages directly below a folder.
+// findTests reads the tests of the packages in the first two levels below a folder.
 func findTests(t *testing.T, folder string) proofs {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*", "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests in %s: %v", folder, err)
+	var files []string
+	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go"} {
+		more, err := filepath.Glob(filepath.Join(folder, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no tests in %s", folder)
 	}
 	found := make(proofs)
 	for _, file := range files {

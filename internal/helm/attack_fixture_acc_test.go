@@ -25,9 +25,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // onCluster is a test in a namespace of a real cluster, in which other clients write objects.
@@ -63,7 +63,7 @@ func (o *onCluster) newClient() *helm.Client {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
+	return helm.New(client, client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 }
 
 func (o *onCluster) makeNamespace(name string) {

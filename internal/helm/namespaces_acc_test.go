@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // The last release of a namespace is removed while another one is installed and has no object
@@ -39,7 +39,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.client = helm.New(connection, connection, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
+			o.client = helm.New(connection, connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 			installing := o.client
 			if other {
 				installing = o.client.As(connection, connection)

@@ -20,7 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // A user with rights in two namespaces finds the releases there, with lists of these namespaces only. A
@@ -63,7 +63,7 @@ func TestAccRecordsOfSomeNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	limited := func(namespaces ...string) *helm.Client {
-		return helm.New(connection, connection, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil, namespaces...)
+		return helm.New(connection, connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil, namespaces...)
 	}
 
 	proxy.Record()

@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // The error of a removal names the object that is not deleted, and has the text of who refuses it.
@@ -52,7 +52,7 @@ func TestAccRemovalLosesAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.client = helm.New(connected, connected, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
+	o.client = helm.New(connected, connected, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 	var lost atomic.Bool
 	proxy.Set(func(request *http.Request) faulttest.Fault {
 		isRecord := request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/"+firstRecord)

@@ -16,17 +16,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/client"
 )
 
 // providerData is the data of one configured provider. Clients are made when they are first needed.
 type providerData struct {
 	config.Settings
-	sandbox  *sandbox.Client
+	sandbox  *client.Client
 	charts   *render.Charts
 	clusters *cluster.Set
 	fetcher  *chart.Fetcher
@@ -67,7 +67,7 @@ func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, err
 	if err != nil {
 		return nil, err
 	}
-	templates := sandbox.New(s.RenderTimeout)
+	templates := client.New(s.RenderTimeout)
 	f := &providerData{
 		Settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},

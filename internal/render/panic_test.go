@@ -10,12 +10,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // panicking is a sandbox that panics with its input.
-type panicking struct{ *sandboxed.Renderer }
+type panicking struct{ *templates.Renderer }
 
 func (panicking) Plan(context.Context, target.Deployment) (release.Rendering, error) {
 	panic("password=hunter2")

@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // Write-only values override others, and the deployment gets no copy of them.
@@ -36,7 +36,7 @@ func TestWriteOnlyValuesAreMergedLast(t *testing.T) {
 // One process renders different write-only input of one digest differently, and does not cache it.
 func TestWriteOnlyInputIsNotRemembered(t *testing.T) {
 	t.Parallel()
-	sandbox := &counting{Renderer: sandboxed.Renderer{}}
+	sandbox := &counting{Renderer: templates.Renderer{}}
 	charts := &render.Charts{Sandbox: sandbox}
 	of := &bundle.Bundle{Name: "app", Content: "v1-0", Files: []bundle.File{
 		{Name: "templates/a.yaml", Content: []byte("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {key: \"{{ .Values.key }}\"}\n")},

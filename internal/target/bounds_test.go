@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // The output of templates is read within the limits of a values file.
@@ -27,7 +27,7 @@ func TestTemplatedValuesAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			got := evaluate(t, sandboxed.InProcess{}, []target.Cluster{cluster("a", "env=dev")}, parsed(t, "web", test.definition))
+			got := evaluate(t, templates.InProcess{}, []target.Cluster{cluster("a", "env=dev")}, parsed(t, "web", test.definition))
 			failure, failed := got["a/web"].(string)
 			if failed != (test.want != "") || !strings.Contains(failure, test.want) {
 				t.Errorf("got %.200v, want an error with %q", got["a/web"], test.want)

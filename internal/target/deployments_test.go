@@ -14,8 +14,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // parsed returns a bundle from the text of a fleet.yaml.
@@ -220,7 +220,7 @@ func TestDeploymentsFailures(t *testing.T) {
 			result, err := target.Deployments(t.Context(), target.Input{
 				Bundles:  []*bundle.Bundle{parsed(t, "bad", test.text), parsed(t, "good", "")},
 				Rules:    everywhere(),
-				Clusters: []target.Cluster{cluster("a", "env=dev")}, Evaluator: sandboxed.InProcess{},
+				Clusters: []target.Cluster{cluster("a", "env=dev")}, Evaluator: templates.InProcess{},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -281,7 +281,7 @@ func TestNonHermeticFunctions(t *testing.T) {
 			t.Parallel()
 
 			b := parsed(t, "b", "helm: {templateValues: {a: '${ "+call+" }'}}")
-			result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
+			result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: templates.InProcess{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func TestDates(t *testing.T) {
     zone: '${ dateInZone "15" 0 "UTC" | quote }'
     parsed: '${ toDate "2006-01-02" "2024-05-06" | htmlDate | quote }'
 `)
-	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
+	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: templates.InProcess{}})
 	if err != nil || len(result.Failures) > 0 {
 		t.Fatal(err, result.Failures)
 	}
@@ -320,7 +320,7 @@ func TestTemplatesDoNotLeak(t *testing.T) {
 	b := parsed(t, "b", `helm: {values: {a: '${ set .ClusterValues.nested "k" "changed" | len }${ set .ClusterLabels "env" "x" | len }', env: global.fleet.clusterLabels.env}}`)
 	before := fingerprint(t, b, c)
 	for range 2 {
-		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{c, cluster("z", "env=prod")}, Evaluator: sandboxed.InProcess{}})
+		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{c, cluster("z", "env=prod")}, Evaluator: templates.InProcess{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 
 	digest := func(text string, c target.Cluster) string {
-		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{parsed(t, "b", text)}, Rules: everywhere(), Clusters: []target.Cluster{c}, Evaluator: sandboxed.InProcess{}})
+		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{parsed(t, "b", text)}, Rules: everywhere(), Clusters: []target.Cluster{c}, Evaluator: templates.InProcess{}})
 		if err != nil || len(result.Deployments) != 1 {
 			t.Fatal(err, result)
 		}
@@ -430,7 +430,7 @@ func fleetOf(tb testing.TB, clusters, bundles int) target.Input {
 	tb.Helper()
 
 	in := target.Input{
-		Evaluator: sandboxed.InProcess{},
+		Evaluator: templates.InProcess{},
 
 		Rules:  []target.Rule{{ClusterGroup: "all"}},
 		Groups: []target.Group{{Name: "all"}, {Name: "prod", Selector: *labelled("env", "prod"), Labels: map[string]string{"tier": "prod"}}},
@@ -509,7 +509,7 @@ func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
 
 	b := parsed(t, "b", "helm: {values: {region: '${ .ClusterLabels.nowhere }'}}\n")
 	b.DefinitionFile = "apps/b/fleet.yaml"
-	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
+	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: templates.InProcess{}})
 	if err != nil || len(result.Failures) != 1 {
 		t.Fatal(result, err)
 	}

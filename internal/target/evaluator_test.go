@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // recorder is an evaluator that keeps its requests.
@@ -23,7 +23,7 @@ type recorder struct {
 
 func (r *recorder) Evaluate(ctx context.Context, request target.Templates) ([]target.Evaluated, error) {
 	r.requests = append(r.requests, request)
-	results, err := sandboxed.InProcess{}.Evaluate(ctx, request)
+	results, err := templates.InProcess{}.Evaluate(ctx, request)
 	if err != nil || r.change == nil {
 		return results, err
 	}
@@ -150,7 +150,7 @@ func TestEvaluatorFailures(t *testing.T) {
 	}{
 		"a template fails on one cluster": {
 			[]*bundle.Bundle{partial},
-			sandboxed.InProcess{},
+			templates.InProcess{},
 			map[string]any{
 				"a/partial": map[string]any{"a": "dev"}, "b/partial": text, "plain/partial": map[string]any{"a": "dev"},
 				"bare/partial": partial.Definition.Helm.Values,
@@ -267,7 +267,7 @@ func TestFirstWrongTemplate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			got := evaluate(t, sandboxed.InProcess{}, []target.Cluster{cluster("c", "env=dev")}, parsed(t, "web", test.text))
+			got := evaluate(t, templates.InProcess{}, []target.Cluster{cluster("c", "env=dev")}, parsed(t, "web", test.text))
 			if diff := cmp.Diff(map[string]any{"c/web": test.want}, got); diff != "" {
 				t.Errorf("deployments (-want +got):\n%s", diff)
 			}

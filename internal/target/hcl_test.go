@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
 // A text is public if a repository contains it unchanged. A text that a template changed is not
@@ -72,7 +72,7 @@ func TestHCLText(t *testing.T) {
 			b := &bundle.Bundle{Name: "web", Definition: test.definition, HCL: test.hcl}
 			cluster := target.NewCluster("a")
 			cluster.Labels, cluster.Annotations, cluster.TemplateValues = labels, map[string]string{"note": "noted"}, map[string]any{"key": "door"}
-			found, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: []target.Rule{{ClusterName: "a"}}, Clusters: []target.Cluster{cluster}, Evaluator: sandboxed.InProcess{}})
+			found, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: []target.Rule{{ClusterName: "a"}}, Clusters: []target.Cluster{cluster}, Evaluator: templates.InProcess{}})
 			if err != nil || len(found.Deployments) != 1 {
 				t.Fatalf("deployments %+v, error %v", found, err)
 			}

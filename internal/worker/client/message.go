@@ -1,0 +1,125 @@
+package client
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+)
+
+// Methods of a worker.
+const (
+	// Plan takes a Request and returns a Planned.
+	Plan = "plan"
+	// Upgrade takes a Request and returns a Planned.
+	Upgrade = "upgrade"
+	// Template takes a Request and returns a Templated.
+	Template = "template"
+	// Apply takes a Request and returns an Applied.
+	Apply = "apply"
+	// Evaluate takes a target.Templates and returns a list of target.Evaluated.
+	Evaluate = "evaluate"
+)
+
+// Questions of a worker.
+const (
+	// AskFiles has no content. The response is a list of bundle.File: the files of the bundle of
+	// the request.
+	AskFiles = "files"
+	// AskLookup has a Lookup as its content. The response is a map.
+	AskLookup = "lookup"
+)
+
+// Request is a request for a rendering.
+type Request struct {
+	// Deployment has a bundle without files and definition. A worker that does not have the files
+	// requests them.
+	Deployment target.Deployment
+	// KubeVersion is used by Template, and Revision by Apply and Upgrade.
+	KubeVersion string
+	Revision    render.Revision
+	// Once is used by Plan: if true, the worker does not find out which objects can vary.
+	Once bool
+}
+
+// newRequest removes data that workers do not need.
+func newRequest(d target.Deployment) Request {
+	of := d.Bundle
+	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
+	d.Cluster, d.Partitions, d.Public = "", nil, nil // Equal input is rendered alike.
+	if of.HasSecrets() && d.Options.Helm != nil {
+		helm := *d.Options.Helm
+		helm.Values = of.PlainValues(helm.Values)
+		d.Options.Helm = &helm
+	}
+	return Request{Deployment: d}
+}
+
+var _, _, _ worker.Failing = (*Planned)(nil), (*Templated)(nil), (*Applied)(nil)
+
+// Planned is the result of Plan and Upgrade. Failure is set instead if there is no rendering.
+type Planned struct {
+	Rendering release.Rendering
+	Failure   *Failure
+}
+
+// Failed implements worker.Failing.
+func (p *Planned) Failed() bool { return p.Failure != nil }
+
+// Templated is the result of Template.
+type Templated struct {
+	Objects, Hooks string
+	Failure        *Failure
+}
+
+// Failed implements worker.Failing.
+func (t *Templated) Failed() bool { return t.Failure != nil }
+
+// Applied is the result of Apply.
+type Applied struct {
+	Files   render.Files
+	Failure *Failure
+}
+
+// Failed implements worker.Failing.
+func (a *Applied) Failed() bool { return a.Failure != nil }
+
+// Failure is the reason why a deployment cannot be rendered.
+type Failure struct {
+	Text string
+	// Public is the text for a deployment whose templates had secret input.
+	Public string
+}
+
+// FailureOf returns nil if err is nil.
+func FailureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Text: err.Error(), Public: render.PublicText(err)}
+}
+
+// Err returns nil if there is no failure.
+func (f *Failure) Err() error {
+	if f == nil {
+		return nil
+	}
+	return &RenderError{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
+}
+
+// maxText is the maximum length of a failure's text. Templates that include each other can cause an
+// error of 100 KB.
+const maxText = 3 << 10
+
+// RenderError reports why a deployment cannot be rendered, with the texts of the worker.
+type RenderError struct{ Text, Public string }
+
+func (e *RenderError) Error() string { return e.Text }
+
+// PublicText is the error without what templates have made.
+func (e *RenderError) PublicText() string { return e.Public }
+
+// Lookup is a request for objects of a cluster, see render.Lookup.
+type Lookup struct{ APIVersion, Kind, Namespace, Name string }

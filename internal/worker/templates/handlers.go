@@ -1,0 +1,123 @@
+package templates
+
+import (
+	"context"
+	"sync"
+	_ "time/tzdata" // A worker cannot read the time zones of its machine.
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/client"
+)
+
+type asker = func(kind string, question []byte) ([]byte, error)
+
+// Handlers returns the methods of a worker.
+func Handlers() map[string]worker.Handler {
+	s := &service{renderer: Renderer{Kustomize: kustomize.Build}}
+	return map[string]worker.Handler{
+		client.Plan:     s.plan,
+		client.Upgrade:  s.upgrade,
+		client.Template: s.template,
+		client.Apply:    s.apply,
+		client.Evaluate: evaluate,
+	}
+}
+
+// service caches the charts and files of one worker.
+type service struct {
+	renderer Renderer
+	bundles  sync.Map // bundleKey -> []bundle.File
+}
+
+type bundleKey struct{ name, content string }
+
+func (s *service) plan(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	plan := s.renderer.Plan
+	if request.Once {
+		plan = s.renderer.PlanOnce
+	}
+	rendering, err := plan(ctx, request.Deployment)
+	return client.Planned{Rendering: rendering, Failure: client.FailureOf(err)}, nil
+}
+
+func (s *service) template(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	objects, hooks, err := s.renderer.Template(ctx, request.Deployment, request.KubeVersion)
+	return client.Templated{Objects: objects, Hooks: hooks, Failure: client.FailureOf(err)}, nil
+}
+
+func (s *service) apply(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.renderer.Apply(ctx, request.Deployment, request.Revision, lookupBy(ask))
+	return client.Applied{Files: files, Failure: client.FailureOf(err)}, nil
+}
+
+func (s *service) upgrade(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	rendering, err := s.renderer.Upgrade(ctx, request.Deployment, request.Revision, lookupBy(ask))
+	return client.Planned{Rendering: rendering, Failure: client.FailureOf(err)}, nil
+}
+
+// lookupBy returns a lookup that requests objects from the provider.
+func lookupBy(ask asker) render.Lookup {
+	return func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+		question, err := worker.Marshal(client.Lookup{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		answer, err := ask(client.AskLookup, question)
+		if err != nil {
+			return nil, err
+		}
+		var found map[string]any
+		return found, worker.Unmarshal(answer, &found)
+	}
+}
+
+func evaluate(_ context.Context, data []byte, _ asker) (any, error) {
+	var request target.Templates
+	if err := worker.Unmarshal(data, &request); err != nil {
+		return nil, err
+	}
+	return EvaluateValues(request), nil
+}
+
+// read decodes a request and adds the files of its bundle, which are requested once.
+func (s *service) read(data []byte, ask asker) (client.Request, error) {
+	var request client.Request
+	if err := worker.Unmarshal(data, &request); err != nil {
+		return request, err
+	}
+	of := request.Deployment.Bundle
+	key := bundleKey{name: of.Name, content: of.Content}
+	if known, ok := s.bundles.Load(key); ok && of.Content != "" {
+		of.Files, _ = known.([]bundle.File)
+		return request, nil
+	}
+	answer, err := ask(client.AskFiles, nil)
+	if err != nil {
+		return request, err
+	}
+	if err := worker.Unmarshal(answer, &of.Files); err != nil {
+		return request, err
+	}
+	s.bundles.Store(key, of.Files)
+	return request, nil
+}

@@ -1,0 +1,184 @@
+package templates
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// instrumentAll changes templates so that they report each function or field that they reach and
+// that can have another result.
+func (t *tracer) instrumentAll(in *template.Template) {
+	for _, one := range in.Templates() {
+		if one.Tree == nil || t.walked[one.Tree] {
+			continue
+		}
+		t.walked[one.Tree] = true
+		instrumenter{tracing: t, in: in, tree: one.Tree}.list(one.Root)
+	}
+}
+
+// instrumenter changes one template.
+type instrumenter struct {
+	tracing *tracer
+	in      *template.Template
+	tree    *parse.Tree
+}
+
+func (h instrumenter) list(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch node := node.(type) {
+		case *parse.ActionNode:
+			h.pipe(node.Pipe)
+		case *parse.TemplateNode:
+			h.pipe(node.Pipe)
+		case *parse.IfNode:
+			h.branch(&node.BranchNode)
+		case *parse.RangeNode:
+			h.branch(&node.BranchNode)
+		case *parse.WithNode:
+			h.branch(&node.BranchNode)
+		case *parse.ListNode:
+			h.list(node)
+		}
+	}
+}
+
+func (h instrumenter) branch(branch *parse.BranchNode) {
+	h.pipe(branch.Pipe)
+	h.list(branch.List)
+	h.list(branch.ElseList)
+}
+
+func (h instrumenter) pipe(pipe *parse.PipeNode) {
+	if pipe == nil {
+		return
+	}
+	for _, command := range pipe.Cmds {
+		h.command(command)
+	}
+}
+
+func (h instrumenter) command(command *parse.CommandNode) {
+	for i, argument := range command.Args {
+		called, ok := argument.(*parse.IdentifierNode)
+		if !ok {
+			command.Args[i] = h.argument(argument)
+			continue
+		}
+		printsFine := i == 0 && called.Ident == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
+		if !printsFine {
+			h.call(called)
+		}
+	}
+}
+
+func printsNoAddress(format parse.Node) bool {
+	text, ok := format.(*parse.StringNode)
+	return ok && !printsAddress(text.Text)
+}
+
+// call hooks a call of a function.
+func (h instrumenter) call(called *parse.IdentifierNode) {
+	function := called.Ident
+	if !isNonDeterministic(function) {
+		return
+	}
+	place := h.site(called.Position(), function)
+	called.Ident = h.addFunction(reporting(h.tracing.functions[function], func(arguments, results []reflect.Value) {
+		if !couldDiffer(function, arguments, results) {
+			return
+		}
+		reached := place
+		if function == lookupFunction {
+			reached.what = lookupOf(arguments[0].String(), arguments[1].String())
+		}
+		h.tracing.reach(reached)
+	}))
+}
+
+// addFunction gives templates a function and returns its name.
+func (h instrumenter) addFunction(function any) string {
+	h.tracing.injected++
+	name := fmt.Sprintf("hook%d", h.tracing.injected)
+	h.in.Funcs(template.FuncMap{name: function})
+	return name
+}
+
+func (h instrumenter) site(at parse.Pos, what string) templatePosition {
+	text, ok := h.tracing.texts[h.tree.ParseName]
+	if !ok || int(at) > len(text) {
+		return templatePosition{what: what}
+	}
+	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The first part is the name of the chart, not a folder.
+	return templatePosition{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
+}
+
+func (h instrumenter) argument(node parse.Node) parse.Node {
+	switch node := node.(type) {
+	case *parse.PipeNode:
+		h.pipe(node)
+	case *parse.ChainNode:
+		node.Node = h.argument(node.Node)
+		if i := liveField(node.Field); i >= 0 {
+			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:i+1]})
+			return h.report(prefix, node.Field[i+1:], node.Field[i])
+		}
+	case *parse.FieldNode:
+		if i := liveField(node.Ident); i >= 0 {
+			prefix := &parse.FieldNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
+			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
+		}
+	case *parse.VariableNode:
+		if i := liveField(node.Ident[1:]); i >= 0 {
+			i++
+			prefix := &parse.VariableNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
+			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
+		}
+	case *parse.StringNode:
+		// index .Release "Revision" reads the same field as .Release.Revision.
+		if isLive(node.Text) {
+			return h.report(node, nil, node.Text)
+		}
+	}
+	return node
+}
+
+// liveField returns the index of the first field in a chain that depends on the cluster or on
+// earlier revisions, -1 if there is none. Values never depend on these, even if they have such a
+// name.
+func liveField(fields []string) int {
+	i := slices.IndexFunc(fields, func(field string) bool { return isLive(field) || field == "Values" })
+	if i < 0 || fields[i] == "Values" {
+		return -1
+	}
+	if i+1 < len(fields) && fields[i+1] == "HelmVersion" {
+		return -1 // The version of the SDK in this program.
+	}
+	return i
+}
+
+// report wraps a node in a hook, and reads the remaining fields from the result.
+func (h instrumenter) report(node parse.Node, rest []string, field string) parse.Node {
+	at := node.Position()
+	place := h.site(at, "."+field)
+	name := h.addFunction(func(value any) any {
+		h.tracing.reach(place)
+		return value
+	})
+	called := parse.NewIdentifier(name).SetPos(at).SetTree(h.tree)
+	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{
+		{NodeType: parse.NodeCommand, Pos: at, Args: []parse.Node{called, node}},
+	}}
+	if len(rest) == 0 {
+		return pipe
+	}
+	return &parse.ChainNode{NodeType: parse.NodeChain, Pos: at, Node: pipe, Field: rest}
+}
