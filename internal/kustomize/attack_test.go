@@ -25,7 +25,7 @@ func TestAttackBuild(t *testing.T) {
 			if _, ok := errors.AsType[*kustomize.Error](err); !ok {
 				t.Errorf("%d bytes were built (%v)", len(built), err)
 			}
-			if took := time.Since(begun); took > 10*time.Second {
+			if took := time.Since(begun); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})

@@ -1,9 +1,13 @@
 package worker
 
 import (
+	"bytes"
 	"os"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // Exit codes of a worker that ended because it used too much memory or CPU time.
@@ -20,20 +24,19 @@ const (
 	noThread     = "no memory for a thread"
 )
 
-// crash returns why a worker ended, from its exit status and its crash report.
-func crash(state *os.ProcessState, stderr string, timeout time.Duration, memory int64) error {
-	fatal := fatalReason(stderr)
+// crash returns why a worker ended, from its exit status and the fatal error of the Go runtime, if any.
+func crash(state *os.ProcessState, fatal string, timeout time.Duration, memory int64) error {
 	switch {
 	case fatal == "stack overflow":
-		return &LimitError{Limit: LimitStack, Value: formatBytes(maxStack), Stderr: stderr}
+		return &LimitError{Limit: LimitStack, Value: formatBytes(maxStack)}
 	case state.ExitCode() == exitMemory, isOutOfMemory(fatal):
-		return &LimitError{Limit: LimitMemory, Value: formatBytes(memory), Stderr: stderr}
+		return &LimitError{Limit: LimitMemory, Value: formatBytes(memory)}
 	case state.ExitCode() == exitTime:
 		return &LimitError{Limit: LimitTime, Value: timeout.String() + " of CPU time"}
 	case fatal != "":
-		return &CrashError{Reason: fatal, Stderr: stderr}
+		return &CrashError{Reason: fatal}
 	default:
-		return &CrashError{Reason: state.String(), Stderr: stderr}
+		return &CrashError{Reason: state.String()}
 	}
 }
 
@@ -44,16 +47,61 @@ func isOutOfMemory(fatal string) bool {
 		fatal == noThread
 }
 
-// fatalReason returns the fatal error of the Go runtime, or "".
-func fatalReason(stderr string) string {
-	for line := range strings.Lines(stderr) {
-		if strings.HasPrefix(line, threadFailed) {
-			return noThread
-		}
-		if reason, ok := strings.CutPrefix(line, fatalError); ok {
-			return strings.TrimSpace(reason)
+// crashReport is the standard error of a worker. It keeps only the fatal error of the Go runtime:
+// everything else can quote the request.
+type crashReport struct {
+	mu    sync.Mutex
+	line  []byte // The beginning of the last line.
+	fatal string
+}
+
+// maxLine is what is kept of a line.
+const maxLine = 1 << 10
+
+// Write never fails, so the worker never waits for its standard error to be read. Write runs in a
+// goroutine of os/exec, which recovers no panic.
+func (r *crashReport) Write(p []byte) (_ int, err error) {
+	defer panics.Recover("reading the standard error of a worker", &err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	for part := range bytes.Lines(p) {
+		r.line = append(r.line, part[:min(len(part), maxLine-len(r.line))]...)
+		if bytes.HasSuffix(part, []byte("\n")) {
+			r.endLine()
 		}
 	}
 
-	return ""
+	return len(p), nil
+}
+
+// endLine reads the fatal error from the last line, unless an earlier one has it.
+func (r *crashReport) endLine() {
+	line := string(r.line)
+	r.line = r.line[:0]
+	if r.fatal != "" {
+		return
+	}
+	if strings.HasPrefix(line, threadFailed) {
+		r.fatal = noThread
+	} else if reason, ok := strings.CutPrefix(line, fatalError); ok {
+		r.fatal = strings.TrimSpace(reason)
+	}
+}
+
+// reason returns the fatal error, or "".
+func (r *crashReport) reason() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	r.endLine()
+
+	return r.fatal
+}
+
+func (r *crashReport) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	r.line, r.fatal = nil, ""
 }

@@ -1,5 +1,7 @@
 package worker
 
+import "time"
+
 // UnderRace is true if the race detector is on.
 const UnderRace = underRace
 
@@ -10,6 +12,9 @@ func (p *Pool) Started() int {
 
 	return p.started
 }
+
+// SetClock sets how long a call may take by the clock.
+func (p *Pool) SetClock(limit time.Duration) { p.clock = limit }
 
 // Waiting returns how many calls wait for a worker.
 func (p *Pool) Waiting() int {

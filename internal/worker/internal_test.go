@@ -171,47 +171,6 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-func TestExcerpt(t *testing.T) {
-	t.Parallel()
-
-	long := strings.Repeat("a long line of text\n", 1000)
-	tests := map[string]struct {
-		writes []string
-		want   string
-	}{
-		"nothing":        {},
-		"short":          {writes: []string{"one\n", "two\n"}, want: "one\ntwo\n"},
-		"long":           {writes: []string{long}, want: long[:excerptHead] + "\n[…]\n" + long[len(long)-excerptTail:]},
-		"crash":          {writes: []string{"noise\npanic: x\ngoroutine"}, want: "panic: x\ngoroutine"},
-		"crash in parts": {writes: []string{long, "fatal ", "error: stack overflow\n", "more"}, want: "fatal error: stack overflow\nmore"},
-		"second crash":   {writes: []string{"panic: one\n", "fatal error: two\n"}, want: "panic: one\nfatal error: two\n"},
-		"within a line":  {writes: []string{"do not panic: all is well"}, want: "do not panic: all is well"},
-		"long crash": {
-			writes: []string{long, "panic: " + long},
-			want:   ("panic: " + long)[:excerptHead] + "\n[…]\n" + long[len(long)-excerptTail:],
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			var e excerpt
-			for _, text := range tt.writes {
-				if n, err := e.Write([]byte(text)); n != len(text) || err != nil {
-					t.Errorf("wrote %d bytes, error %v", n, err)
-				}
-			}
-			if diff := cmp.Diff(tt.want, e.String()); diff != "" {
-				t.Errorf("excerpt (-want +got):\n%s", diff)
-			}
-			e.reset()
-			if e.String() != "" {
-				t.Errorf("after reset it is %q", e.String())
-			}
-		})
-	}
-}
-
 func TestRefusedIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -244,9 +203,7 @@ func TestErrors(t *testing.T) {
 		"time":    {err: &LimitError{Limit: LimitTime, Value: time.Minute.String()}, want: "it took more than 1m0s"},
 		"stack":   {err: &LimitError{Limit: LimitStack, Value: formatBytes(1536 << 10)}, want: "it took more than 1536 KiB of stack"},
 		"crash":   {err: &CrashError{Reason: "signal: killed"}, want: "the worker process ended: signal: killed"},
-		"start":   {err: &StartError{Command: "/bin/x", Err: io.EOF}, want: "starting worker /bin/x: EOF"},
 		"handler": {err: &HandlerError{Text: "no"}, want: "no"},
-		"no kind": {err: &LimitError{Value: "1"}, want: "it took more than 1 of LimitKind(0)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -262,25 +219,42 @@ func TestErrors(t *testing.T) {
 func TestFatalReason(t *testing.T) {
 	t.Parallel()
 
+	long := strings.Repeat("a long line of text\n", 1000)
 	tests := map[string]struct {
-		stderr, reason string
-		memory         bool
+		writes []string
+		reason string
+		memory bool
 	}{
 		"nothing":       {},
-		"panic":         {stderr: "panic: x\n\ngoroutine 1"},
-		"stack":         {stderr: "runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow\n", reason: "stack overflow"},
-		"maps":          {stderr: "fatal error: concurrent map writes\n", reason: "concurrent map writes"},
-		"out of memory": {stderr: "runtime: out of memory: x\nfatal error: out of memory\n", reason: "out of memory", memory: true},
-		"cannot map":    {stderr: "fatal error: runtime: cannot allocate memory\n", reason: "runtime: cannot allocate memory", memory: true},
-		"no thread":     {stderr: "runtime/cgo: pthread_create failed: x\nSIGABRT\n", reason: noThread, memory: true},
+		"text":          {writes: []string{long}},
+		"panic":         {writes: []string{"panic: x\n\ngoroutine 1"}},
+		"stack":         {writes: []string{"runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow\n"}, reason: "stack overflow"},
+		"maps":          {writes: []string{"fatal error: concurrent map writes\n"}, reason: "concurrent map writes"},
+		"out of memory": {writes: []string{"runtime: out of memory: x\nfatal error: out of memory\n"}, reason: "out of memory", memory: true},
+		"cannot map":    {writes: []string{"fatal error: runtime: cannot allocate memory\n"}, reason: "runtime: cannot allocate memory", memory: true},
+		"no thread":     {writes: []string{"runtime/cgo: pthread_create failed: x\nSIGABRT\n"}, reason: noThread, memory: true},
+		"in parts":      {writes: []string{long, "fatal ", "error: stack ", "overflow\n", long}, reason: "stack overflow"},
+		"no last line":  {writes: []string{long, "fatal error: stack overflow"}, reason: "stack overflow"},
+		"second crash":  {writes: []string{"panic: one\nfatal error: two\n", "fatal error: three\n"}, reason: "two"},
+		"within a line": {writes: []string{"no fatal error: all is well\n"}},
+		"long line":     {writes: []string{strings.Repeat("x", 2*maxLine), "fatal error: x\nfatal error: y\n"}, reason: "y"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			reason := fatalReason(tt.stderr)
-			if reason != tt.reason || isOutOfMemory(reason) != tt.memory {
+			var r crashReport
+			for _, text := range tt.writes {
+				if n, err := r.Write([]byte(text)); n != len(text) || err != nil {
+					t.Errorf("wrote %d bytes, error %v", n, err)
+				}
+			}
+			if reason := r.reason(); reason != tt.reason || isOutOfMemory(reason) != tt.memory {
 				t.Errorf("reason %q, memory %t", reason, isOutOfMemory(reason))
+			}
+			r.reset()
+			if got := r.reason(); got != "" {
+				t.Errorf("after a reset: %q", got)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func (panicking) Read([]byte) (int, error) { panic(secret) }
 // withoutProcess returns a worker without a process.
 func withoutProcess() *process {
 	w := &process{
-		stdout: panicking{io.NopCloser(nil)}, stderr: &excerpt{},
+		stdout: panicking{io.NopCloser(nil)}, stderr: &crashReport{},
 		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	w.groupOnce.Do(func() {}) // There is no group to end.

@@ -19,6 +19,8 @@ const attempts = 3
 // Pool runs calls on workers. Its methods may be called concurrently.
 type Pool struct {
 	options Options
+	// clock is how long a call may take by the clock.
+	clock   time.Duration
 	refused refused
 	// failures is the budget of Call, and attempts that of Try.
 	failures, attempts budget
@@ -51,6 +53,7 @@ func New(options Options) *Pool {
 
 	return &Pool{
 		options:  options,
+		clock:    clockFactor * options.Timeout,
 		failures: budget{limit: options.Budget},
 		attempts: budget{limit: options.Budget},
 		spawn:    startProcess,
@@ -81,7 +84,8 @@ func (p *Pool) Start() {
 
 // Call runs a method on a worker and decodes its result into response, unless response is nil. It
 // waits for a worker if all are busy. It returns a [*HandlerError], a [*LimitError], a
-// [*CrashError], a [*StartError] or a [*BudgetError], or wraps the error of ctx.
+// [*CrashError] or a [*BudgetError], the error of a worker that cannot be started, or wraps the error
+// of ctx.
 //
 // A call that crashed a worker or exceeded a limit is not run again: Call returns the same error at
 // once.
@@ -165,8 +169,7 @@ func (p *Pool) mayBegin(id callID, limit *budget) error {
 
 // runOn runs a call on a worker within its time, and releases or ends the worker.
 func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte, error) {
-	clock := clockFactor * p.options.Timeout
-	limited, cancel := context.WithTimeoutCause(ctx, clock, &LimitError{Limit: LimitTime, Value: clock.String()})
+	limited, cancel := context.WithTimeoutCause(ctx, p.clock, &LimitError{Limit: LimitTime, Value: p.clock.String()})
 	defer cancel()
 	stop := context.AfterFunc(limited, panics.RecoveringTo(ignore, "ending a worker", w.kill))
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
@@ -191,16 +190,10 @@ func TestLimits(t *testing.T) {
 
 			tt.options.Processes = 1
 			pool := newPool(t, tt.options)
+			pool.SetClock(time.Hour) // The machine may have much else to do.
 			err := pool.Call(t.Context(), tt.method, tt.request, nil, nil)
-			ignoreStderr := cmp.Options{
-				cmpopts.IgnoreFields(worker.LimitError{}, "Stderr"),
-				cmpopts.IgnoreFields(worker.CrashError{}, "Stderr"),
-			}
-			if diff := cmp.Diff(tt.want, err, ignoreStderr); diff != "" {
+			if diff := cmp.Diff(tt.want, err); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
-				if crash, ok := errors.AsType[*worker.CrashError](err); ok {
-					t.Log(crash.Stderr)
-				}
 			}
 
 			// The call that ended a worker is not run again, and other calls are not affected.
@@ -251,19 +244,6 @@ func TestBudget(t *testing.T) {
 				t.Errorf("errors of a call and an attempt (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCrashReport(t *testing.T) {
-	t.Parallel()
-
-	pool := newPool(t, worker.Options{Processes: 1})
-	var crash *worker.CrashError
-	if err := pool.Call(t.Context(), "crash", nil, nil, nil); !errors.As(err, &crash) {
-		t.Fatalf("the call returned %v", err)
-	}
-	if !strings.HasPrefix(crash.Stderr, "panic: elsewhere") {
-		t.Errorf("standard error begins otherwise:\n%s", crash.Stderr)
 	}
 }
 
@@ -328,8 +308,7 @@ func TestStartFails(t *testing.T) {
 			pool := newPool(t, worker.Options{Command: tt.command, Processes: 1})
 			for range 2 {
 				err := pool.Call(t.Context(), "echo", nil, nil, nil)
-				var start *worker.StartError
-				if !errors.As(err, &start) || !strings.HasSuffix(err.Error(), tt.want) {
+				if err == nil || !strings.HasPrefix(err.Error(), "starting worker /") || !strings.HasSuffix(err.Error(), tt.want) {
 					t.Errorf("the call returned %v, not %s", err, tt.want)
 				}
 			}
@@ -357,25 +336,15 @@ func TestCancel(t *testing.T) {
 
 	pool := newPool(t, worker.Options{Processes: 1})
 	ctx, cancel := context.WithCancel(t.Context())
-	var (
-		pid       int
-		cancelled time.Time
-	)
+	var pid int
 	err := pool.Call(ctx, "wait", nil, nil, func(_ context.Context, _ string, question []byte) ([]byte, error) {
-		time.AfterFunc(10*time.Millisecond, func() {
-			cancelled = time.Now()
-			cancel()
-		})
+		time.AfterFunc(10*time.Millisecond, cancel) // The handler never returns by itself.
 		_, err := fmt.Sscan(string(question), &pid)
 
 		return nil, err
 	})
-	took := time.Since(cancelled)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the call returned %v", err)
-	}
-	if took > time.Second {
-		t.Errorf("the call returned %s after it was cancelled", took)
 	}
 	awaitEnd(t, pid)
 

@@ -28,7 +28,7 @@ type process struct {
 	group   group
 	stdin   *os.File
 	stdout  io.ReadCloser
-	stderr  *excerpt
+	stderr  *crashReport
 	memory  int64
 	timeout time.Duration
 	// calls is the number of calls so far. It is also the number of the current call.
@@ -57,13 +57,13 @@ func startProcess(o Options) (*process, error) {
 	}
 	w, err := spawn(command, o)
 	if err != nil {
-		return nil, &StartError{Command: command[0], Err: err}
+		return nil, fmt.Errorf("starting worker %s: %w", command[0], err)
 	}
 	if err := w.awaitReady(); err != nil {
 		w.kill()
 		<-w.exited
 
-		return nil, &StartError{Command: command[0], Err: err}
+		return nil, fmt.Errorf("starting worker %s: %w", command[0], err)
 	}
 
 	return w, nil
@@ -74,7 +74,7 @@ func spawn(command []string, o Options) (*process, error) {
 	//nolint:noctx,gosec // A worker outlives the call that starts it. The command is our own executable.
 	cmd := exec.Command(command[0], command[1:]...)
 	w := &process{
-		cmd: cmd, memory: o.Memory, timeout: o.Timeout, stderr: &excerpt{},
+		cmd: cmd, memory: o.Memory, timeout: o.Timeout, stderr: &crashReport{},
 		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	cmd.Env = []string{}
@@ -254,5 +254,5 @@ func (w *process) death() error {
 	w.kill()
 	<-w.exited
 
-	return crash(w.cmd.ProcessState, w.stderr.String(), w.timeout, w.memory)
+	return crash(w.cmd.ProcessState, w.stderr.reason(), w.timeout, w.memory)
 }

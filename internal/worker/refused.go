@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxRefused limits the memory of refused calls. An error has up to 8 KiB of standard error.
+// maxRefused limits the memory of refused calls.
 const maxRefused = 256
 
 // callID identifies equal calls.

@@ -100,7 +100,7 @@ func (o Options) command() ([]string, error) {
 	}
 	path, err := executable()
 	if err != nil {
-		return nil, &StartError{Command: os.Args[0], Err: err}
+		return nil, fmt.Errorf("starting worker %s: %w", os.Args[0], err)
 	}
 
 	return append([]string{path, Argument}, limits...), nil
