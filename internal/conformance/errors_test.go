@@ -28,7 +28,6 @@ func classOf(err error) string {
 		{"kustomize-error", is[*kustomize.Error]},
 		{"kustomize-error", is[*bundle.NoKustomizationError]},
 		{"release-name-error", is[*target.ReleaseNameError]},
-		{"release-name-error", is[*render.ReleaseNameError]},
 		{"non-hermetic-error", is[*target.NonHermeticError]},
 		{"template-error", is[*target.TemplateError]},
 		{"schema-error", is[*render.SchemaError]},

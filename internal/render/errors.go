@@ -101,19 +101,6 @@ func (e *KubeVersionError) Error() string {
 	return fmt.Sprintf("the chart of bundle %s requires Kubernetes %s, and the cluster has %s", e.Bundle, e.Wants, e.Version)
 }
 
-// ReleaseNameError reports that Helm does not accept this name for a release.
-type ReleaseNameError struct {
-	Bundle, Name string
-	Err          error
-}
-
-func (e *ReleaseNameError) Error() string {
-	return fmt.Sprintf("bundle %s: release name %q: %v", e.Bundle, e.Name, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ReleaseNameError) Unwrap() error { return e.Err }
-
 // MaxStored is the limit in bytes for a release record with its chart and objects. The rest of
 // manifest.MaxRecord is for times, notes and the reason why a revision failed.
 const MaxStored = manifest.MaxRecord - 16<<10

@@ -47,8 +47,7 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or *ReleaseClashError. Its text
-	// does not name the cluster, so that the same cause has the same text on many clusters.
+	// Err does not name the cluster, so that the same cause has the same text on many clusters.
 	Err error
 }
 
@@ -93,17 +92,13 @@ func Deployments(ctx context.Context, in Input) (Result, error) {
 // inFile returns the error with the file that its templates are in. Clusters share errors, so
 // inFile sets the file in a copy.
 func inFile(file string, err error) error {
-	switch err := err.(type) { //nolint:errorlint // Only the error itself has the field File.
-	case *TemplateError:
-		named := *err
-		named.File = file
-		return &named
-	case *EvaluationError:
-		named := *err
-		named.File = file
-		return &named
+	templating, ok := err.(*TemplateError) //nolint:errorlint // Only the error itself has the field File.
+	if !ok {
+		return err
 	}
-	return err
+	named := *templating
+	named.File = file
+	return &named
 }
 
 // apply reports for each cluster whether a rule matches it, and returns the rules that match none.
@@ -390,15 +385,17 @@ const maxNamespaceName = 63
 // maxServiceAccountName is the longest name that fits into a label of the release record.
 const maxServiceAccountName = 63
 
-// CheckNames checks the names of a deployment's namespace and service account. The error is a
-// *NamespaceNameError or a *ServiceAccountNameError. Fleet finds such errors only on the cluster.
+// CheckNames checks the names of a deployment's namespace and service account. Fleet finds such errors
+// only on the cluster.
 func (d Deployment) CheckNames() error {
 	if len(d.Namespace) > maxNamespaceName || !dnsLabel.MatchString(d.Namespace) {
-		return &NamespaceNameError{Name: d.Namespace}
+		return fmt.Errorf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
+			"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", d.Namespace, maxNamespaceName)
 	}
 	account := d.Options.ServiceAccount
 	if account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
-		return &ServiceAccountNameError{Name: account, Spelling: d.Bundle.Spelling()}
+		return fmt.Errorf("%s %q is not a valid name of a service account: it must be a DNS name of at most %d characters",
+			d.Bundle.Spelling().Name("serviceAccount"), account, maxServiceAccountName)
 	}
 	return nil
 }

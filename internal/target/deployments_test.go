@@ -530,7 +530,7 @@ func TestCheckNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := target.Deployment{Namespace: name}.CheckNames()
-			if _, refused := errors.AsType[*target.NamespaceNameError](err); refused == legal {
+			if refused := err != nil && strings.HasPrefix(err.Error(), "the namespace "); refused == legal || legal && err != nil {
 				t.Errorf("CheckNames: %v, legal is %t", err, legal)
 			}
 		})
@@ -545,7 +545,7 @@ func TestCheckServiceAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := target.Deployment{Namespace: "one", Bundle: &bundle.Bundle{Name: "web"}, Options: fleetyaml.Options{ServiceAccount: name}}.CheckNames()
-			if _, refused := errors.AsType[*target.ServiceAccountNameError](err); refused == legal {
+			if refused := err != nil && strings.Contains(err.Error(), " is not a valid name of a service account"); refused == legal || legal && err != nil {
 				t.Errorf("got %v, want it legal: %t", err, legal)
 			}
 		})

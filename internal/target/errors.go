@@ -3,8 +3,6 @@ package target
 import (
 	"fmt"
 	"strings"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // RuleError reports what is wrong with one rule. Index counts from 0.
@@ -29,14 +27,20 @@ func listing(what string, known []string) string {
 // TemplateError reports which value of a bundle cannot be templated for a cluster.
 type TemplateError struct {
 	// File is the fleet.yaml, "" for options from elsewhere. Place is the option, for example
-	// "helm.values.region".
+	// "helm.values.region". It is "" if the templates could not be run, for example because a limit was
+	// exceeded: then the template that caused the error is not known.
 	File, Place string
 	Err         error
 }
 
 // Error names file and place.
 func (e *TemplateError) Error() string {
-	if e.File == "" {
+	switch {
+	case e.Place == "" && e.File == "":
+		return fmt.Sprintf("running templates: %v", e.Err)
+	case e.Place == "":
+		return fmt.Sprintf("running the templates of %s: %v", e.File, e.Err)
+	case e.File == "":
 		return fmt.Sprintf("templating %s: %v", e.Place, e.Err)
 	}
 	return fmt.Sprintf("templating %s of %s: %v", e.Place, e.File, e.Err)
@@ -44,25 +48,6 @@ func (e *TemplateError) Error() string {
 
 // Unwrap returns the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
-
-// EvaluationError reports that the templates of a bundle could not be run, for example because a
-// limit was exceeded. It does not name the template that caused the error.
-type EvaluationError struct {
-	// File is the fleet.yaml, "" for options from elsewhere.
-	File string
-	Err  error
-}
-
-// Error names the file.
-func (e *EvaluationError) Error() string {
-	if e.File == "" {
-		return fmt.Sprintf("running templates: %v", e.Err)
-	}
-	return fmt.Sprintf("running the templates of %s: %v", e.File, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *EvaluationError) Unwrap() error { return e.Err }
 
 // NonHermeticError reports that a template calls a function that returns another result each time.
 // An apply could then not do what was planned.
@@ -83,25 +68,4 @@ type ReleaseNameError struct {
 // Error describes the names that Helm accepts.
 func (e *ReleaseNameError) Error() string {
 	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
-}
-
-// NamespaceNameError reports that the name of a deployment's namespace is not valid.
-type NamespaceNameError struct {
-	Name string
-}
-
-func (e *NamespaceNameError) Error() string {
-	return fmt.Sprintf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
-		"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", e.Name, maxNamespaceName)
-}
-
-// ServiceAccountNameError reports that the name of a bundle's service account is not valid.
-type ServiceAccountNameError struct {
-	Name     string
-	Spelling fleetyaml.Spelling
-}
-
-// Error describes the valid names.
-func (e *ServiceAccountNameError) Error() string {
-	return fmt.Sprintf("%s %q is not a valid name of a service account: it must be a DNS name of at most %d characters", e.Spelling.Name("serviceAccount"), e.Name, maxServiceAccountName)
 }

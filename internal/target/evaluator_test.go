@@ -212,7 +212,8 @@ func TestEvaluationErrorIsTyped(t *testing.T) {
 	if err != nil || len(result.Failures) != 1 {
 		t.Fatal(result, err)
 	}
-	if failure := result.Failures[0].Err; !is[*target.EvaluationError](failure) || !errors.Is(failure, died) {
+	failure := result.Failures[0].Err
+	if templating, ok := errors.AsType[*target.TemplateError](failure); !ok || templating.Place != "" || !errors.Is(failure, died) {
 		t.Errorf("failure is %T: %v", failure, failure)
 	}
 }

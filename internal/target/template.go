@@ -111,7 +111,7 @@ func (j *job) finish(results []Evaluated, err error) (map[string]any, error) {
 		return j.templates.decode(j.values, Evaluated{Texts: j.texts})
 	}
 	if err != nil {
-		return nil, &EvaluationError{Err: err}
+		return nil, &TemplateError{Err: err}
 	}
 	return j.templates.decode(j.values, results[j.run])
 }

@@ -371,10 +371,12 @@ func TestTemplateErrors(t *testing.T) {
 		"template":     {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail "no" }}`}, "b", is[*render.TemplateError]},
 		"schema":       {map[string]string{"Chart.yaml": chartYAML, "values.schema.json": `{"required":["image"]}`}, "b", is[*render.SchemaError]},
 		"kube version": {map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.99.0'\n"}, "b", is[*render.KubeVersionError]},
-		"release name": {map[string]string{"a.yaml": configMap("a", "x")}, "Not_A_Name", is[*render.ReleaseNameError]},
-		"chart":        {map[string]string{"Chart.yaml": "apiVersion: v9\n"}, "b", is[*render.ChartError]},
-		"output":       {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
-		"manifest":     {map[string]string{"a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
+		"release name": {map[string]string{"a.yaml": configMap("a", "x")}, "Not_A_Name", func(err error) bool {
+			return err != nil && strings.HasPrefix(err.Error(), `bundle b: release name "Not_A_Name": `)
+		}},
+		"chart":    {map[string]string{"Chart.yaml": "apiVersion: v9\n"}, "b", is[*render.ChartError]},
+		"output":   {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
+		"manifest": {map[string]string{"a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func withHelpers(d target.Deployment, err error) error {
 // that are not enabled from the chart.
 func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
-		return nil, &render.ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
+		return nil, fmt.Errorf("bundle %s: release name %q: %w", d.Bundle.Name, d.Release, err)
 	}
 	values := render.Values(d)
 	if err := processDependencies(d, loaded, values); err != nil {
