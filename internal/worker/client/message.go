@@ -93,6 +93,11 @@ type Failure struct {
 	Public string
 }
 
+func (f *Failure) Error() string { return f.Text }
+
+// PublicText is the error without what templates have made.
+func (f *Failure) PublicText() string { return f.Public }
+
 // FailureOf returns nil if err is nil.
 func FailureOf(err error) *Failure {
 	if err == nil {
@@ -101,25 +106,17 @@ func FailureOf(err error) *Failure {
 	return &Failure{Text: err.Error(), Public: render.PublicText(err)}
 }
 
-// Err returns nil if there is no failure.
+// Err returns the failure with texts of limited length, nil if there is none.
 func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &RenderError{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
+	return &Failure{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
 }
 
 // maxText is the maximum length of a failure's text. Templates that include each other can cause an
 // error of 100 KB.
 const maxText = 3 << 10
-
-// RenderError reports why a deployment cannot be rendered, with the texts of the worker.
-type RenderError struct{ Text, Public string }
-
-func (e *RenderError) Error() string { return e.Text }
-
-// PublicText is the error without what templates have made.
-func (e *RenderError) PublicText() string { return e.Public }
 
 // Lookup is a request for objects of a cluster, see render.Lookup.
 type Lookup struct{ APIVersion, Kind, Namespace, Name string }
