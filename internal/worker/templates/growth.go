@@ -187,33 +187,54 @@ var builtInGroups = sync.OnceValue(func() map[string]bool {
 	return groups
 })
 
-// tracedCapabilities report which API versions a template queries.
+// tracedCapabilities report what a template reads of them. The methods return values of the same types
+// as in Helm, except for API versions that are asked for.
 type tracedCapabilities struct {
-	of  *chartutil.Capabilities
-	ask func(api string)
+	of *chartutil.Capabilities
+	// ask is called with each API version that a template queries, and with "" for all of them. It is
+	// nil for a cluster that is not known: then read is called, whatever a template reads.
+	ask  func(api string)
+	read func()
 }
 
 // KubeVersion returns the version of Kubernetes.
-func (c tracedCapabilities) KubeVersion() *chartutil.KubeVersion { return &c.of.KubeVersion }
+func (c tracedCapabilities) KubeVersion() *chartutil.KubeVersion {
+	if c.ask == nil {
+		c.read()
+	}
+	return &c.of.KubeVersion
+}
 
-// HelmVersion returns the version of the SDK in this program.
+// HelmVersion returns the version of the SDK in this program. It does not depend on the cluster.
 func (c tracedCapabilities) HelmVersion() any { return c.of.HelmVersion }
 
-// APIVersions returns the API versions of the cluster, which report each query.
-func (c tracedCapabilities) APIVersions() tracedVersions {
+// APIVersions returns the API versions of the cluster.
+func (c tracedCapabilities) APIVersions() any {
+	if c.ask == nil {
+		c.read()
+		return c.of.APIVersions
+	}
 	return tracedVersions{of: c.of.APIVersions, ask: c.ask}
 }
 
 // MarshalJSON is called by toYaml and toJson.
 func (c tracedCapabilities) MarshalJSON() ([]byte, error) {
-	c.ask("")
+	c.readAll()
 	return json.Marshal(c.of)
 }
 
 // String is called by functions that print.
 func (c tracedCapabilities) String() string {
-	c.ask("")
+	c.readAll()
 	return fmt.Sprint(*c.of)
+}
+
+func (c tracedCapabilities) readAll() {
+	if c.ask == nil {
+		c.read()
+		return
+	}
+	c.ask("")
 }
 
 // tracedVersions are the API versions of a cluster.

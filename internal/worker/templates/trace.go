@@ -91,11 +91,8 @@ func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment,
 	t.files, t.texts, t.walked = map[string]string{}, map[string]string{}, map[*parse.Tree]bool{}
 	t.templates = template.New("gotpl").Option("missingkey=zero")
 	var capabilities any = p.Capabilities
-	switch {
-	case p.ask != nil:
-		capabilities = tracedCapabilities{of: p.Capabilities, ask: p.ask}
-	case p.anyVersion:
-		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(readIndirectly()) }}
+	if p.ask != nil || p.anyVersion {
+		capabilities = tracedCapabilities{of: p.Capabilities, ask: p.ask, read: func() { t.reach(readIndirectly()) }}
 	}
 	contexts, err := contextsOf(c, values, capabilities)
 	if err != nil {
