@@ -94,12 +94,12 @@ func unknownFields(object *unstructured.Unstructured, errs []error) []UnknownFie
 }
 
 // Line returns the line of the field in the file of its object, 0 if it is not found.
-func (f UnknownField) Line(file []byte) int {
-	path := strings.Split(f.Field, ".")
+func (u UnknownField) Line(file []byte) int {
+	path := strings.Split(u.Field, ".")
 	for i, key := range path {
 		path[i], _, _ = strings.Cut(key, "[")
 	}
-	return lineOf(file, f.Object, path, func(*yaml.Node) bool { return true })
+	return lineOf(file, u.Object, path, func(*yaml.Node) bool { return true })
 }
 
 // isTest reports whether an object is a hook only of helm test, which is not deployed.

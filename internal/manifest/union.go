@@ -111,14 +111,14 @@ func schemaOf(typed any) mergeSchema {
 }
 
 // field returns the schema of a field.
-func (s mergeSchema) field(name string) mergeSchema {
-	if s.fields == nil {
+func (m mergeSchema) field(name string) mergeSchema {
+	if m.fields == nil {
 		return mergeSchema{}
 	}
-	if items, meta, err := s.fields.LookupPatchMetadataForSlice(name); err == nil {
+	if items, meta, err := m.fields.LookupPatchMetadataForSlice(name); err == nil {
 		return mergeSchema{merges: slices.Contains(meta.GetPatchStrategies(), "merge"), key: meta.GetPatchMergeKey(), fields: items}
 	}
-	fields, _, err := s.fields.LookupPatchMetadataForStruct(name)
+	fields, _, err := m.fields.LookupPatchMetadataForStruct(name)
 	if err != nil {
 		return mergeSchema{}
 	}
@@ -126,12 +126,12 @@ func (s mergeSchema) field(name string) mergeSchema {
 }
 
 // items is the schema of the items of a list.
-func (s mergeSchema) items() mergeSchema { return mergeSchema{fields: s.fields} }
+func (m mergeSchema) items() mergeSchema { return mergeSchema{fields: m.fields} }
 
 // idOf identifies an item of a list.
-func (s mergeSchema) idOf(item any) string {
-	if fields, ok := item.(map[string]any); ok && s.key != "" {
-		item = fields[s.key]
+func (m mergeSchema) idOf(item any) string {
+	if fields, ok := item.(map[string]any); ok && m.key != "" {
+		item = fields[m.key]
 	}
 	return fmt.Sprintf("%T %[1]v", item)
 }

@@ -135,63 +135,63 @@ func readFleet(text string) ([]fleetObject, error) {
 	return objects, nil
 }
 
-func (o fleetObject) check() error {
-	if o.APIVersion != fleetVersion || o.Kind != policyKind && o.Kind != restrictionKind {
-		return fmt.Errorf("%s %s is no Policy and no GitRepoRestriction of %s", o.APIVersion, o.Kind, fleetVersion)
+func (f fleetObject) check() error {
+	if f.APIVersion != fleetVersion || f.Kind != policyKind && f.Kind != restrictionKind {
+		return fmt.Errorf("%s %s is no Policy and no GitRepoRestriction of %s", f.APIVersion, f.Kind, fleetVersion)
 	}
-	if o.Metadata.Name == "" {
-		return fmt.Errorf("a %s has no name", o.Kind)
+	if f.Metadata.Name == "" {
+		return fmt.Errorf("a %s has no name", f.Kind)
 	}
-	ofOther := o.RequireServiceAccount || o.AllowNamespaceCreation != nil || o.GitRepo != nil || o.HelmOp != nil
-	if o.Kind == policyKind {
-		ofOther = o.DefaultServiceAccount != "" || o.AllowedRepoPatterns != nil || o.DefaultClientSecretName != "" || o.AllowedClientSecretNames != nil ||
-			o.AllowedTargetNamespaces != nil || o.AllowedTargetNamespaceSelector != nil
+	ofOther := f.RequireServiceAccount || f.AllowNamespaceCreation != nil || f.GitRepo != nil || f.HelmOp != nil
+	if f.Kind == policyKind {
+		ofOther = f.DefaultServiceAccount != "" || f.AllowedRepoPatterns != nil || f.DefaultClientSecretName != "" || f.AllowedClientSecretNames != nil ||
+			f.AllowedTargetNamespaces != nil || f.AllowedTargetNamespaceSelector != nil
 	}
 	if ofOther {
-		return fmt.Errorf("%s %s has fields of the other kind, which Fleet would ignore", o.Kind, o.Metadata.Name)
+		return fmt.Errorf("%s %s has fields of the other kind, which Fleet would ignore", f.Kind, f.Metadata.Name)
 	}
-	for _, account := range o.accounts() {
+	for _, account := range f.accounts() {
 		if strings.ContainsAny(account, "*?") {
-			return fmt.Errorf("%s %s: %q is not the name of a service account", o.Kind, o.Metadata.Name, account)
+			return fmt.Errorf("%s %s: %q is not the name of a service account", f.Kind, f.Metadata.Name, account)
 		}
 	}
-	if o.AllowedTargetNamespaceSelector != nil {
+	if f.AllowedTargetNamespaceSelector != nil {
 		return fmt.Errorf("%s %s: allowedTargetNamespaceSelector selects namespaces by their labels on the clusters, which a plan does not read; list them in allowedTargetNamespaces",
-			o.Kind, o.Metadata.Name)
+			f.Kind, f.Metadata.Name)
 	}
 	return nil
 }
 
 // accounts returns all service accounts that an object names.
-func (o fleetObject) accounts() []string {
-	accounts := append(slices.Clone(o.AllowedServiceAccounts), o.DefaultServiceAccount)
-	if o.GitRepo != nil {
-		accounts = append(accounts, o.GitRepo.DefaultServiceAccount)
+func (f fleetObject) accounts() []string {
+	accounts := append(slices.Clone(f.AllowedServiceAccounts), f.DefaultServiceAccount)
+	if f.GitRepo != nil {
+		accounts = append(accounts, f.GitRepo.DefaultServiceAccount)
 	}
-	if o.HelmOp != nil {
-		accounts = append(accounts, o.HelmOp.DefaultServiceAccount)
+	if f.HelmOp != nil {
+		accounts = append(accounts, f.HelmOp.DefaultServiceAccount)
 	}
 	return accounts
 }
 
 // unused returns the fields that are set and name Secrets. They have no effect: credentials here
 // belong to a URL.
-func (o fleetObject) unused() []string {
+func (f fleetObject) unused() []string {
 	var fields []string
 	add := func(name string, isSet bool) {
 		if isSet {
-			fields = append(fields, fmt.Sprintf("%s %s: %s", o.Kind, o.Metadata.Name, name))
+			fields = append(fields, fmt.Sprintf("%s %s: %s", f.Kind, f.Metadata.Name, name))
 		}
 	}
-	add("defaultClientSecretName", o.DefaultClientSecretName != "")
-	add("allowedClientSecretNames", len(o.AllowedClientSecretNames) > 0)
-	if o.GitRepo != nil {
-		add("gitRepo.defaultClientSecretName", o.GitRepo.DefaultClientSecretName != "")
-		add("gitRepo.allowedClientSecretNames", len(o.GitRepo.AllowedClientSecretNames) > 0)
+	add("defaultClientSecretName", f.DefaultClientSecretName != "")
+	add("allowedClientSecretNames", len(f.AllowedClientSecretNames) > 0)
+	if f.GitRepo != nil {
+		add("gitRepo.defaultClientSecretName", f.GitRepo.DefaultClientSecretName != "")
+		add("gitRepo.allowedClientSecretNames", len(f.GitRepo.AllowedClientSecretNames) > 0)
 	}
-	if o.HelmOp != nil {
-		add("helmOp.defaultHelmSecretName", o.HelmOp.DefaultHelmSecretName != "")
-		add("helmOp.allowedHelmSecretNames", len(o.HelmOp.AllowedHelmSecretNames) > 0)
+	if f.HelmOp != nil {
+		add("helmOp.defaultHelmSecretName", f.HelmOp.DefaultHelmSecretName != "")
+		add("helmOp.allowedHelmSecretNames", len(f.HelmOp.AllowedHelmSecretNames) > 0)
 	}
 	return fields
 }

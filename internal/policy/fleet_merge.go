@@ -113,8 +113,8 @@ func accountsOf(allowed []string, preset string) *ServiceAccounts {
 	return accounts
 }
 
-func (r fleetRules) isEmpty() bool {
-	return r.repositories == nil && r.chartRepos == nil && r.chartNames == nil && r.targetNamespaces == nil && !r.keepsNamespaces
+func (f fleetRules) isEmpty() bool {
+	return f.repositories == nil && f.chartRepos == nil && f.chartNames == nil && f.targetNamespaces == nil && !f.keepsNamespaces
 }
 
 // checkFleet checks the rules that only Fleet's objects have. As in Fleet, an empty value is

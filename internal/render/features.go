@@ -75,28 +75,28 @@ func (c *Charts) featuresOf(d target.Deployment) (chartFeatures, error) {
 	return found, nil
 }
 
-func (m *chartFeatures) read(c *chart.Chart) {
-	m.capabilities = m.capabilities || c.Metadata.KubeVersion != "" || mentions(c.Values, capabilitiesWord)
-	m.lookup = m.lookup || mentions(c.Values, lookupWord)
+func (f *chartFeatures) read(c *chart.Chart) {
+	f.capabilities = f.capabilities || c.Metadata.KubeVersion != "" || mentions(c.Values, capabilitiesWord)
+	f.lookup = f.lookup || mentions(c.Values, lookupWord)
 	for _, files := range [][]*chart.File{c.Templates, c.Files} {
 		for _, file := range files {
-			m.readText(file.Data)
+			f.readText(file.Data)
 		}
 	}
-	m.kinds = m.kinds || len(c.CRDObjects()) > 0
+	f.kinds = f.kinds || len(c.CRDObjects()) > 0
 	for _, child := range c.Dependencies() {
-		m.read(child)
+		f.read(child)
 	}
 }
 
-func (m *chartFeatures) readText(text []byte) {
-	m.capabilities = m.capabilities || bytes.Contains(text, []byte(capabilitiesWord))
-	m.lookup = m.lookup || bytes.Contains(text, []byte(lookupWord))
-	m.kinds = m.kinds || bytes.Contains(text, []byte(manifest.CRDKind)) || bytes.Contains(text, []byte(manifest.APIServiceKind))
+func (f *chartFeatures) readText(text []byte) {
+	f.capabilities = f.capabilities || bytes.Contains(text, []byte(capabilitiesWord))
+	f.lookup = f.lookup || bytes.Contains(text, []byte(lookupWord))
+	f.kinds = f.kinds || bytes.Contains(text, []byte(manifest.CRDKind)) || bytes.Contains(text, []byte(manifest.APIServiceKind))
 }
 
 // readOverlaid reads manifests and their overlays as they are, because patches run in workers only.
-func (m *chartFeatures) readOverlaid(files []bundle.File, names []string) {
+func (f *chartFeatures) readOverlaid(files []bundle.File, names []string) {
 	for _, file := range files {
 		name := file.Name
 		if overlay, ok := strings.CutPrefix(name, OverlaysDir); ok {
@@ -107,15 +107,15 @@ func (m *chartFeatures) readOverlaid(files []bundle.File, names []string) {
 			name = strings.TrimPrefix(overlay, names[at]+"/")
 		}
 		if isManifest(name, files) {
-			m.readText(file.Content)
+			f.readText(file.Content)
 		}
 	}
 }
 
 // readFiles reads the files that a kustomization could have among its resources.
-func (m *chartFeatures) readFiles(files []bundle.File) {
+func (f *chartFeatures) readFiles(files []bundle.File) {
 	for _, file := range files {
-		m.kinds = m.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) || bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
+		f.kinds = f.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) || bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
 	}
 }
 

@@ -89,10 +89,10 @@ type lookupWatch struct {
 	found, foreign atomic.Bool
 }
 
-func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
-	found, err := w.lookup(ctx, apiVersion, kind, namespace, name)
+func (l *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	found, err := l.lookup(ctx, apiVersion, kind, namespace, name)
 	if len(found) > 0 {
-		w.found.Store(true)
+		l.found.Store(true)
 		owned := map[string]string{}
 		if metadata, ok := found["metadata"].(map[string]any); ok {
 			annotations, _ := metadata["annotations"].(map[string]any)
@@ -100,8 +100,8 @@ func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, nam
 				owned[key], _ = annotations[key].(string)
 			}
 		}
-		if owned[wellknown.ReleaseNamespace]+"/"+owned[wellknown.ReleaseName] != w.release {
-			w.foreign.Store(true)
+		if owned[wellknown.ReleaseNamespace]+"/"+owned[wellknown.ReleaseName] != l.release {
+			l.foreign.Store(true)
 		}
 	}
 	return found, err
@@ -110,11 +110,11 @@ func (w *lookupWatch) look(ctx context.Context, apiVersion, kind, namespace, nam
 // hiddenNames returns the kinds, namespaces and names of objects that are not written in a template
 // or a file of the bundle, and that are not those of the release. A name may also have two parts that
 // are written there: charts put the name of the release before another, and kustomizations a prefix.
-func (s nameSources) hiddenNames(objects []diff.Object) []string {
+func (n nameSources) hiddenNames(objects []diff.Object) []string {
 	var hidden []string
 	for _, object := range objects {
 		for _, name := range []string{object.Kind, object.Group, object.Namespace, object.Name} {
-			if !s.have(name) {
+			if !n.have(name) {
 				hidden = append(hidden, name)
 			}
 		}
@@ -144,14 +144,14 @@ func objectsOf(documents []diff.Document) []diff.Object {
 
 // hiddenTexts returns hiddenNames, and all other texts and numbers in objects that are not made of the
 // words in files. An API server or a policy can quote them.
-func (s nameSources) hiddenTexts(documents []diff.Document) []string {
-	hidden := s.hiddenNames(objectsOf(documents))
+func (n nameSources) hiddenTexts(documents []diff.Document) []string {
+	hidden := n.hiddenNames(objectsOf(documents))
 	for _, document := range documents {
 		var content any
 		decoder := json.NewDecoder(strings.NewReader(document.Content))
 		decoder.UseNumber()
 		if decoder.Decode(&content) == nil {
-			hidden = s.addHidden(hidden, content)
+			hidden = n.addHidden(hidden, content)
 		}
 	}
 	slices.Sort(hidden)
@@ -159,21 +159,21 @@ func (s nameSources) hiddenTexts(documents []diff.Document) []string {
 }
 
 // addHidden adds the texts in a JSON value that are not public.
-func (s nameSources) addHidden(to []string, value any) []string {
+func (n nameSources) addHidden(to []string, value any) []string {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, item := range value {
-			to = s.addHidden(s.addHidden(to, key), item)
+			to = n.addHidden(n.addHidden(to, key), item)
 		}
 	case []any:
 		for _, item := range value {
-			to = s.addHidden(to, item)
+			to = n.addHidden(to, item)
 		}
 	case json.Number:
-		return s.addHidden(to, value.String())
+		return n.addHidden(to, value.String())
 	case string:
 		for word := range strings.FieldsFuncSeq(value, isBetweenWords) { // Such as docker.io/library/nginx:1.29.
-			if !s.have(word) && !s.words[strings.Trim(word, inWords)] {
+			if !n.have(word) && !n.words[strings.Trim(word, inWords)] {
 				return append(to, value)
 			}
 		}
@@ -200,23 +200,23 @@ type nameSources struct {
 // maxName is the longest name of an object. A template can make longer texts.
 const maxName = 253
 
-func (s nameSources) have(name string) bool {
-	if name == "" || s.words[name] || slices.Contains(s.writeOnly, name) {
+func (n nameSources) have(name string) bool {
+	if name == "" || n.words[name] || slices.Contains(n.writeOnly, name) {
 		return true
 	}
 	if len(name) > maxName {
 		return false
 	}
 	if first, rest, ok := strings.Cut(name, ":"); ok { // As RBAC names roles.
-		return s.have(first) && s.have(rest)
+		return n.have(first) && n.have(rest)
 	}
-	for _, first := range s.first {
-		if rest, ok := strings.CutPrefix(name, first); ok && (rest == "" || rest[0] == '-' && (s.words[rest] || s.words[rest[1:]])) {
+	for _, first := range n.first {
+		if rest, ok := strings.CutPrefix(name, first); ok && (rest == "" || rest[0] == '-' && (n.words[rest] || n.words[rest[1:]])) {
 			return true
 		}
 	}
 	for i, char := range name { // The prefix of a kustomization.
-		if char == '-' && s.words[name[:i+1]] && s.words[name[i+1:]] {
+		if char == '-' && n.words[name[:i+1]] && n.words[name[i+1:]] {
 			return true
 		}
 	}

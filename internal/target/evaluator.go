@@ -76,12 +76,12 @@ type TemplateFailure struct {
 }
 
 // err returns the error that the other process turned into the failure.
-func (f *TemplateFailure) err() error {
-	cause := &evaluatedError{text: f.Cause}
-	if f.NonHermetic != "" {
-		cause.err = &NonHermeticError{Function: f.NonHermetic}
+func (t *TemplateFailure) err() error {
+	cause := &evaluatedError{text: t.Cause}
+	if t.NonHermetic != "" {
+		cause.err = &NonHermeticError{Function: t.NonHermetic}
 	}
-	return &TemplateError{Place: f.Place, Err: cause}
+	return &TemplateError{Place: t.Place, Err: cause}
 }
 
 // evaluatedError is an error that another process reported.
@@ -97,22 +97,22 @@ func (e *evaluatedError) Unwrap() error { return e.err }
 var errNoEvaluator = errors.New("there is no evaluator")
 
 // run evaluates the request and checks that the number of results and texts is correct.
-func (r *Templates) run(ctx context.Context, evaluator Evaluator) ([]Evaluated, error) {
-	if len(r.Runs) == 0 {
+func (t *Templates) run(ctx context.Context, evaluator Evaluator) ([]Evaluated, error) {
+	if len(t.Runs) == 0 {
 		return nil, nil
 	}
 	if evaluator == nil {
 		return nil, errNoEvaluator
 	}
-	results, err := evaluator.Evaluate(ctx, *r)
+	results, err := evaluator.Evaluate(ctx, *t)
 	if err != nil {
 		return nil, err
 	}
-	if len(results) != len(r.Runs) {
-		return nil, fmt.Errorf("the evaluator returned %d results for %d runs", len(results), len(r.Runs))
+	if len(results) != len(t.Runs) {
+		return nil, fmt.Errorf("the evaluator returned %d results for %d runs", len(results), len(t.Runs))
 	}
 	for i, result := range results {
-		want, got := len(r.Sets[r.Runs[i].Set].Templates), len(result.Texts)
+		want, got := len(t.Sets[t.Runs[i].Set].Templates), len(result.Texts)
 		if got > want || (got < want) != (result.Failure != nil) {
 			return nil, fmt.Errorf("the evaluator returned %d texts for %d templates", got, want)
 		}

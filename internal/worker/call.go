@@ -52,17 +52,17 @@ var (
 
 // exchange runs a call on the worker. After an error other than a [HandlerError], the worker cannot
 // be used again.
-func (w *process) exchange(ctx context.Context, c call) ([]byte, error) {
-	w.calls++
-	w.stderr.reset()
-	if err := writeFrame(w.stdin, frameCall, w.calls, c.parts...); err != nil {
-		return nil, errors.Join(errNotBegun, w.lost())
+func (p *process) exchange(ctx context.Context, c call) ([]byte, error) {
+	p.calls++
+	p.stderr.reset()
+	if err := writeFrame(p.stdin, frameCall, p.calls, c.parts...); err != nil {
+		return nil, errors.Join(errNotBegun, p.lost())
 	}
-	if _, err := w.receive(frameBegun); err != nil {
+	if _, err := p.receive(frameBegun); err != nil {
 		return nil, errors.Join(errNotBegun, err)
 	}
 	for {
-		f, err := w.receive(frameQuestion, frameResult, frameError)
+		f, err := p.receive(frameQuestion, frameResult, frameError)
 		switch {
 		case err != nil:
 			return nil, err
@@ -71,20 +71,20 @@ func (w *process) exchange(ctx context.Context, c call) ([]byte, error) {
 		case f.kind == frameError:
 			return nil, &HandlerError{Text: string(f.payload)}
 		}
-		if err := w.answer(ctx, c.ask, f.payload); err != nil {
+		if err := p.answer(ctx, c.ask, f.payload); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // receive returns the next frame. It must belong to the current call and have one of these kinds.
-func (w *process) receive(kinds ...frameKind) (frame, error) {
-	f, ok := <-w.frames
+func (p *process) receive(kinds ...frameKind) (frame, error) {
+	f, ok := <-p.frames
 	if !ok {
-		return frame{}, w.death()
+		return frame{}, p.death()
 	}
-	if f.call != w.calls {
-		return frame{}, &protocolError{problem: fmt.Sprintf("it sent a frame of call %d during call %d", f.call, w.calls)}
+	if f.call != p.calls {
+		return frame{}, &protocolError{problem: fmt.Sprintf("it sent a frame of call %d during call %d", f.call, p.calls)}
 	}
 	if !slices.Contains(kinds, f.kind) {
 		return frame{}, &protocolError{problem: fmt.Sprintf("it sent a frame of kind %d out of order", f.kind)}
@@ -95,16 +95,16 @@ func (w *process) receive(kinds ...frameKind) (frame, error) {
 
 // lost returns why nothing could be written to the worker. It waits for the end of the worker's
 // output, so that the crash report is complete.
-func (w *process) lost() error {
-	for range w.frames {
+func (p *process) lost() error {
+	for range p.frames {
 		continue // Frames that the worker sent before are not used.
 	}
 
-	return w.death()
+	return p.death()
 }
 
 // answer sends the worker the answer to its question.
-func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
+func (p *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 	kind, question, err := splitName(payload)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 	if ctx.Err() != nil {
 		return errLateResponse
 	}
-	if err := writeFrame(w.stdin, reply, w.calls, content); err != nil {
-		return w.lost()
+	if err := writeFrame(p.stdin, reply, p.calls, content); err != nil {
+		return p.lost()
 	}
 
 	return nil

@@ -60,15 +60,15 @@ const maxLine = 1 << 10
 
 // Write never fails, so the worker never waits for its standard error to be read. Write runs in a
 // goroutine of os/exec, which recovers no panic.
-func (r *crashReport) Write(p []byte) (_ int, err error) {
+func (c *crashReport) Write(p []byte) (_ int, err error) {
 	defer panics.Recover("reading the standard error of a worker", &err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
 	for part := range bytes.Lines(p) {
-		r.line = append(r.line, part[:min(len(part), maxLine-len(r.line))]...)
+		c.line = append(c.line, part[:min(len(part), maxLine-len(c.line))]...)
 		if bytes.HasSuffix(part, []byte("\n")) {
-			r.endLine()
+			c.endLine()
 		}
 	}
 
@@ -76,32 +76,32 @@ func (r *crashReport) Write(p []byte) (_ int, err error) {
 }
 
 // endLine reads the fatal error from the last line, unless an earlier one has it.
-func (r *crashReport) endLine() {
-	line := string(r.line)
-	r.line = r.line[:0]
-	if r.fatal != "" {
+func (c *crashReport) endLine() {
+	line := string(c.line)
+	c.line = c.line[:0]
+	if c.fatal != "" {
 		return
 	}
 	if strings.HasPrefix(line, threadFailed) {
-		r.fatal = noThread
+		c.fatal = noThread
 	} else if reason, ok := strings.CutPrefix(line, fatalError); ok {
-		r.fatal = strings.TrimSpace(reason)
+		c.fatal = strings.TrimSpace(reason)
 	}
 }
 
 // reason returns the fatal error, or "".
-func (r *crashReport) reason() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (c *crashReport) reason() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
-	r.endLine()
+	c.endLine()
 
-	return r.fatal
+	return c.fatal
 }
 
-func (r *crashReport) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (c *crashReport) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
-	r.line, r.fatal = nil, ""
+	c.line, c.fatal = nil, ""
 }

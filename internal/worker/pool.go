@@ -239,15 +239,15 @@ func (p *Pool) acquire(ctx context.Context) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("the call was cancelled: %w", err)
 	}
-	w, turn, err := p.takeOrQueue()
+	w, slot, err := p.takeOrQueue()
 	if w != nil || err != nil {
 		return w, err
 	}
 	select {
-	case granted := <-turn:
+	case granted := <-slot:
 		return granted.worker, granted.err
 	case <-ctx.Done():
-		p.leave(turn)
+		p.leave(slot)
 
 		return nil, fmt.Errorf("the call was cancelled: %w", ctx.Err())
 	}
@@ -269,17 +269,17 @@ func (p *Pool) takeOrQueue() (*process, chan grant, error) {
 			return w, nil, nil
 		}
 	}
-	turn := make(chan grant, 1)
-	p.waiting = append(p.waiting, turn)
+	slot := make(chan grant, 1)
+	p.waiting = append(p.waiting, slot)
 	p.startIfNeeded()
 
-	return nil, turn, nil
+	return nil, slot, nil
 }
 
 // leave removes a call that no longer waits. It passes on a worker that the call received by then.
-func (p *Pool) leave(turn chan grant) {
+func (p *Pool) leave(slot chan grant) {
 	p.mu.Lock()
-	at := slices.Index(p.waiting, turn)
+	at := slices.Index(p.waiting, slot)
 	if at >= 0 {
 		p.waiting = slices.Delete(p.waiting, at, at+1)
 	}
@@ -287,7 +287,7 @@ func (p *Pool) leave(turn chan grant) {
 	if at >= 0 {
 		return
 	}
-	if granted := <-turn; granted.worker != nil {
+	if granted := <-slot; granted.worker != nil {
 		p.release(granted.worker)
 	}
 }
@@ -309,9 +309,9 @@ func (p *Pool) release(w *process) {
 
 // grant wakes the oldest waiting call. The caller locks p.mu.
 func (p *Pool) grant(g grant) {
-	turn := p.waiting[0]
+	slot := p.waiting[0]
 	p.waiting = p.waiting[1:]
-	turn <- g
+	slot <- g
 }
 
 // startIfNeeded starts a worker if more calls wait than workers are starting. The caller

@@ -102,21 +102,21 @@ func spawn(command []string, o Options) (*process, error) {
 }
 
 // serveOutput reads the frames of the worker in the background.
-func (w *process) serveOutput(output int64) {
+func (p *process) serveOutput(output int64) {
 	go func() {
-		defer close(w.drained)
-		defer close(w.frames)
-		w.problem = panics.Recovering("reading what a worker writes", func() error { return w.read(output) })()
+		defer close(p.drained)
+		defer close(p.frames)
+		p.problem = panics.Recovering("reading what a worker writes", func() error { return p.read(output) })()
 	}()
 }
 
 // awaitExit waits for the end of the process in the background. It closes exited even after a
 // panic.
-func (w *process) awaitExit() {
+func (p *process) awaitExit() {
 	go func() {
-		defer close(w.exited)
-		defer w.kill()
-		panics.RecoveringTo(ignore, "waiting for the end of a worker", w.wait)()
+		defer close(p.exited)
+		defer p.kill()
+		panics.RecoveringTo(ignore, "waiting for the end of a worker", p.wait)()
 	}()
 }
 
@@ -125,7 +125,7 @@ func ignore(error) {}
 
 // startWithPipes starts the command with its own pipes. os/exec would close its pipes as soon as
 // the process ends, even if they were not read to the end.
-func (w *process) startWithPipes() error {
+func (p *process) startWithPipes() error {
 	stdin, toWorker, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe: %w", err)
@@ -134,13 +134,13 @@ func (w *process) startWithPipes() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("making a pipe: %w", err), stdin.Close(), toWorker.Close())
 	}
-	w.cmd.Stdin, w.cmd.Stdout = stdin, stdout
-	w.stdin, w.stdout = toWorker, fromWorker
+	p.cmd.Stdin, p.cmd.Stdout = stdin, stdout
+	p.stdin, p.stdout = toWorker, fromWorker
 
-	err = w.cmd.Start()
+	err = p.cmd.Start()
 	_, _ = stdin.Close(), stdout.Close() // The worker has its own copies.
 	if err != nil {
-		w.closePipes()
+		p.closePipes()
 
 		return err
 	}
@@ -148,19 +148,19 @@ func (w *process) startWithPipes() error {
 	return nil
 }
 
-func (w *process) closePipes() {
-	_, _ = w.stdin.Close(), w.stdout.Close() // Nothing was buffered that could be lost.
+func (p *process) closePipes() {
+	_, _ = p.stdin.Close(), p.stdout.Close() // Nothing was buffered that could be lost.
 }
 
 // awaitReady waits until the worker reports that it reads calls.
-func (w *process) awaitReady() error {
+func (p *process) awaitReady() error {
 	late := time.NewTimer(startTimeout)
 	defer late.Stop()
 
 	select {
-	case f, ok := <-w.frames:
+	case f, ok := <-p.frames:
 		if !ok {
-			return w.death()
+			return p.death()
 		}
 		if f.kind != frameReady {
 			return &protocolError{problem: fmt.Sprintf("it sent a frame of kind %d first", f.kind)}
@@ -174,7 +174,7 @@ func (w *process) awaitReady() error {
 
 // read passes on the frames of the worker until its output ends or is invalid. It returns why no
 // more frames follow.
-func (w *process) read(output int64) error {
+func (p *process) read(output int64) error {
 	limit := func(kind frameKind) int64 {
 		switch kind {
 		case frameReady, frameBegun:
@@ -189,14 +189,14 @@ func (w *process) read(output int64) error {
 			return -1
 		}
 	}
-	for reader := bufio.NewReader(w.stdout); ; {
+	for reader := bufio.NewReader(p.stdout); ; {
 		f, err := readFrame(reader, limit)
 		if err != nil {
 			return err
 		}
 		select {
-		case w.frames <- f:
-		case <-w.killed:
+		case p.frames <- f:
+		case <-p.killed:
 			return os.ErrProcessDone
 		}
 	}
@@ -204,35 +204,35 @@ func (w *process) read(output int64) error {
 
 // wait waits for the end of the process and frees its resources. Frames that it sent before are
 // still read. They show whether the process had begun the call that ended it.
-func (w *process) wait() {
-	_ = w.cmd.Wait() // The state of the process has more than this error.
-	w.endGroup()
+func (p *process) wait() {
+	_ = p.cmd.Wait() // The state of the process has more than this error.
+	p.endGroup()
 	late := time.NewTimer(drainTime)
 	defer late.Stop()
 	select {
-	case <-w.drained:
-	case <-w.killed:
+	case <-p.drained:
+	case <-p.killed:
 	case <-late.C:
 	}
 }
 
 // kill ends the process and all processes that it started. It does not wait.
-func (w *process) kill() {
-	w.killOnce.Do(func() {
-		close(w.killed)
-		w.endGroup()
+func (p *process) kill() {
+	p.killOnce.Do(func() {
+		close(p.killed)
+		p.endGroup()
 		// A call that reads or writes then returns at once, even if the process does not exit.
-		w.closePipes()
+		p.closePipes()
 	})
 }
 
 // endGroup ends all processes of the group, once.
-func (w *process) endGroup() { w.groupOnce.Do(w.group.kill) }
+func (p *process) endGroup() { p.groupOnce.Do(p.group.kill) }
 
 // isDead reports whether the process was killed or ended by itself.
-func (w *process) isDead() bool {
+func (p *process) isDead() bool {
 	select {
-	case <-w.killed:
+	case <-p.killed:
 		return true
 	default:
 		return false
@@ -240,19 +240,19 @@ func (w *process) isDead() bool {
 }
 
 // death waits for the end of a worker whose output has ended, and returns the cause.
-func (w *process) death() error {
+func (p *process) death() error {
 	var (
 		invalid  *protocolError
 		long     *tooLongError
 		panicked *panics.Error
 	)
-	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) || errors.As(w.problem, &panicked) {
-		return w.problem
+	if errors.As(p.problem, &invalid) || errors.As(p.problem, &long) || errors.As(p.problem, &panicked) {
+		return p.problem
 	}
 	// A worker may close its output and continue to run. Killing a crashed worker changes nothing:
 	// its exit status is set before its files are closed.
-	w.kill()
-	<-w.exited
+	p.kill()
+	<-p.exited
 
-	return crash(w.cmd.ProcessState, w.stderr.reason(), w.timeout, w.memory)
+	return crash(p.cmd.ProcessState, p.stderr.reason(), p.timeout, p.memory)
 }

@@ -69,14 +69,14 @@ type lookupClient struct {
 }
 
 // Namespace restricts the client to a namespace.
-func (c lookupClient) Namespace(name string) dynamic.ResourceInterface {
-	c.namespace = name
-	return c
+func (l lookupClient) Namespace(name string) dynamic.ResourceInterface {
+	l.namespace = name
+	return l
 }
 
 // Get reads one object. An object that does not exist is empty.
-func (c lookupClient) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
-	content, err := c.lookup(c.apiVersion, c.kind, c.namespace, name)
+func (l lookupClient) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	content, err := l.lookup(l.apiVersion, l.kind, l.namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +84,12 @@ func (c lookupClient) Get(_ context.Context, name string, _ metav1.GetOptions, _
 }
 
 // List reads all objects of the kind.
-func (c lookupClient) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return c.list()
+func (l lookupClient) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return l.list()
 }
 
-func (c lookupClient) list() (*unstructured.UnstructuredList, error) {
-	content, err := c.lookup(c.apiVersion, c.kind, c.namespace, "")
+func (l lookupClient) list() (*unstructured.UnstructuredList, error) {
+	content, err := l.lookup(l.apiVersion, l.kind, l.namespace, "")
 	if err != nil {
 		return nil, err
 	}

@@ -87,9 +87,9 @@ func (r *Renderer) knownInAll(d target.Deployment, now, least, most growthPlan, 
 	return withOpenContent(now.Rendering, most.Rendering, cause), nil
 }
 
-func (p growthPlan) hasNamesOf(other growthPlan) bool {
-	return p.NamesVary == other.NamesVary && slices.Equal(p.CRDs, other.CRDs) &&
-		maps.EqualFunc(p.Hashes(), other.Hashes(), func(string, string) bool { return true })
+func (g growthPlan) hasNamesOf(other growthPlan) bool {
+	return g.NamesVary == other.NamesVary && slices.Equal(g.CRDs, other.CRDs) &&
+		maps.EqualFunc(g.Hashes(), other.Hashes(), func(string, string) bool { return true })
 }
 
 // withOpenContent returns a rendering in which the content of an object varies if it is another one when
@@ -129,22 +129,22 @@ type apiQueries struct {
 	all           bool
 }
 
-func (q *apiQueries) note(api string) {
-	q.all = q.all || api == ""
-	if canBeAdded(api) && !slices.Contains(q.asked, api) {
-		q.asked = append(q.asked, api)
+func (a *apiQueries) note(api string) {
+	a.all = a.all || api == ""
+	if canBeAdded(api) && !slices.Contains(a.asked, api) {
+		a.asked = append(a.asked, api)
 	}
 }
 
 // least returns the API versions of a cluster that serves none of the queried ones, and most those of a
 // cluster that serves all of them.
-func (q *apiQueries) least() []string {
-	return slices.DeleteFunc(slices.Clone(q.served), func(api string) bool { return slices.Contains(q.asked, api) })
+func (a *apiQueries) least() []string {
+	return slices.DeleteFunc(slices.Clone(a.served), func(api string) bool { return slices.Contains(a.asked, api) })
 }
 
-func (q *apiQueries) most() []string {
-	most := slices.Clone(q.served)
-	for _, api := range q.asked {
+func (a *apiQueries) most() []string {
+	most := slices.Clone(a.served)
+	for _, api := range a.asked {
 		if !slices.Contains(most, api) {
 			most = append(most, api)
 		}
@@ -152,8 +152,8 @@ func (q *apiQueries) most() []string {
 	return most
 }
 
-func (q *apiQueries) cause() string {
-	asked := slices.Sorted(slices.Values(q.asked))
+func (a *apiQueries) cause() string {
+	asked := slices.Sorted(slices.Values(a.asked))
 	return "its templates ask whether the cluster serves " + strings.Join(asked, ", ")
 }
 
@@ -198,43 +198,43 @@ type tracedCapabilities struct {
 }
 
 // KubeVersion returns the version of Kubernetes.
-func (c tracedCapabilities) KubeVersion() *chartutil.KubeVersion {
-	if c.ask == nil {
-		c.read()
+func (t tracedCapabilities) KubeVersion() *chartutil.KubeVersion {
+	if t.ask == nil {
+		t.read()
 	}
-	return &c.of.KubeVersion
+	return &t.of.KubeVersion
 }
 
 // HelmVersion returns the version of the SDK in this program. It does not depend on the cluster.
-func (c tracedCapabilities) HelmVersion() any { return c.of.HelmVersion }
+func (t tracedCapabilities) HelmVersion() any { return t.of.HelmVersion }
 
 // APIVersions returns the API versions of the cluster.
-func (c tracedCapabilities) APIVersions() any {
-	if c.ask == nil {
-		c.read()
-		return c.of.APIVersions
+func (t tracedCapabilities) APIVersions() any {
+	if t.ask == nil {
+		t.read()
+		return t.of.APIVersions
 	}
-	return tracedVersions{of: c.of.APIVersions, ask: c.ask}
+	return tracedVersions{of: t.of.APIVersions, ask: t.ask}
 }
 
 // MarshalJSON is called by toYaml and toJson.
-func (c tracedCapabilities) MarshalJSON() ([]byte, error) {
-	c.readAll()
-	return json.Marshal(c.of)
+func (t tracedCapabilities) MarshalJSON() ([]byte, error) {
+	t.readAll()
+	return json.Marshal(t.of)
 }
 
 // String is called by functions that print.
-func (c tracedCapabilities) String() string {
-	c.readAll()
-	return fmt.Sprint(*c.of)
+func (t tracedCapabilities) String() string {
+	t.readAll()
+	return fmt.Sprint(*t.of)
 }
 
-func (c tracedCapabilities) readAll() {
-	if c.ask == nil {
-		c.read()
+func (t tracedCapabilities) readAll() {
+	if t.ask == nil {
+		t.read()
 		return
 	}
-	c.ask("")
+	t.ask("")
 }
 
 // tracedVersions are the API versions of a cluster.
@@ -244,21 +244,21 @@ type tracedVersions struct {
 }
 
 // Has is called by templates to query an API version.
-func (v tracedVersions) Has(api string) bool {
+func (t tracedVersions) Has(api string) bool {
 	if api != "" {
-		v.ask(api)
+		t.ask(api)
 	}
-	return v.of.Has(api)
+	return t.of.Has(api)
 }
 
 // MarshalJSON is called by toYaml and toJson.
-func (v tracedVersions) MarshalJSON() ([]byte, error) {
-	v.ask("")
-	return json.Marshal(v.of)
+func (t tracedVersions) MarshalJSON() ([]byte, error) {
+	t.ask("")
+	return json.Marshal(t.of)
 }
 
 // String is called by join and by functions that print.
-func (v tracedVersions) String() string {
-	v.ask("")
-	return fmt.Sprint(v.of)
+func (t tracedVersions) String() string {
+	t.ask("")
+	return fmt.Sprint(t.of)
 }

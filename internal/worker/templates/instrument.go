@@ -29,53 +29,53 @@ type instrumenter struct {
 	tree    *parse.Tree
 }
 
-func (h instrumenter) list(list *parse.ListNode) {
+func (i instrumenter) list(list *parse.ListNode) {
 	if list == nil {
 		return
 	}
 	for _, node := range list.Nodes {
 		switch node := node.(type) {
 		case *parse.ActionNode:
-			h.pipe(node.Pipe)
+			i.pipe(node.Pipe)
 		case *parse.TemplateNode:
-			h.pipe(node.Pipe)
+			i.pipe(node.Pipe)
 		case *parse.IfNode:
-			h.branch(&node.BranchNode)
+			i.branch(&node.BranchNode)
 		case *parse.RangeNode:
-			h.branch(&node.BranchNode)
+			i.branch(&node.BranchNode)
 		case *parse.WithNode:
-			h.branch(&node.BranchNode)
+			i.branch(&node.BranchNode)
 		case *parse.ListNode:
-			h.list(node)
+			i.list(node)
 		}
 	}
 }
 
-func (h instrumenter) branch(branch *parse.BranchNode) {
-	h.pipe(branch.Pipe)
-	h.list(branch.List)
-	h.list(branch.ElseList)
+func (i instrumenter) branch(branch *parse.BranchNode) {
+	i.pipe(branch.Pipe)
+	i.list(branch.List)
+	i.list(branch.ElseList)
 }
 
-func (h instrumenter) pipe(pipe *parse.PipeNode) {
+func (i instrumenter) pipe(pipe *parse.PipeNode) {
 	if pipe == nil {
 		return
 	}
 	for _, command := range pipe.Cmds {
-		h.command(command)
+		i.command(command)
 	}
 }
 
-func (h instrumenter) command(command *parse.CommandNode) {
-	for i, argument := range command.Args {
+func (i instrumenter) command(command *parse.CommandNode) {
+	for at, argument := range command.Args {
 		called, ok := argument.(*parse.IdentifierNode)
 		if !ok {
-			command.Args[i] = h.argument(argument)
+			command.Args[at] = i.argument(argument)
 			continue
 		}
-		printsFine := i == 0 && called.Ident == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
+		printsFine := at == 0 && called.Ident == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
 		if !printsFine {
-			h.call(called)
+			i.call(called)
 		}
 	}
 }
@@ -86,13 +86,13 @@ func printsNoAddress(format parse.Node) bool {
 }
 
 // call hooks a call of a function.
-func (h instrumenter) call(called *parse.IdentifierNode) {
+func (i instrumenter) call(called *parse.IdentifierNode) {
 	function := called.Ident
 	if !isNonDeterministic(function) {
 		return
 	}
-	place := h.site(called.Position(), function)
-	called.Ident = h.addFunction(reporting(h.tracing.functions[function], func(arguments, results []reflect.Value) {
+	place := i.site(called.Position(), function)
+	called.Ident = i.addFunction(reporting(i.tracing.functions[function], func(arguments, results []reflect.Value) {
 		if !couldDiffer(function, arguments, results) {
 			return
 		}
@@ -100,52 +100,52 @@ func (h instrumenter) call(called *parse.IdentifierNode) {
 		if function == lookupFunction {
 			reached.what = lookupOf(arguments[0].String(), arguments[1].String())
 		}
-		h.tracing.reach(reached)
+		i.tracing.reach(reached)
 	}))
 }
 
 // addFunction gives templates a function and returns its name.
-func (h instrumenter) addFunction(function any) string {
-	h.tracing.injected++
-	name := fmt.Sprintf("hook%d", h.tracing.injected)
-	h.in.Funcs(template.FuncMap{name: function})
+func (i instrumenter) addFunction(function any) string {
+	i.tracing.injected++
+	name := fmt.Sprintf("hook%d", i.tracing.injected)
+	i.in.Funcs(template.FuncMap{name: function})
 	return name
 }
 
-func (h instrumenter) site(at parse.Pos, what string) templatePosition {
-	text, ok := h.tracing.texts[h.tree.ParseName]
+func (i instrumenter) site(at parse.Pos, what string) templatePosition {
+	text, ok := i.tracing.texts[i.tree.ParseName]
 	if !ok || int(at) > len(text) {
 		return templatePosition{what: what}
 	}
-	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The first part is the name of the chart, not a folder.
+	_, name, _ := strings.Cut(i.tree.ParseName, "/") // The first part is the name of the chart, not a folder.
 	return templatePosition{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
 }
 
-func (h instrumenter) argument(node parse.Node) parse.Node {
+func (i instrumenter) argument(node parse.Node) parse.Node {
 	switch node := node.(type) {
 	case *parse.PipeNode:
-		h.pipe(node)
+		i.pipe(node)
 	case *parse.ChainNode:
-		node.Node = h.argument(node.Node)
-		if i := liveField(node.Field); i >= 0 {
-			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:i+1]})
-			return h.report(prefix, node.Field[i+1:], node.Field[i])
+		node.Node = i.argument(node.Node)
+		if at := liveField(node.Field); at >= 0 {
+			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:at+1]})
+			return i.report(prefix, node.Field[at+1:], node.Field[at])
 		}
 	case *parse.FieldNode:
-		if i := liveField(node.Ident); i >= 0 {
-			prefix := &parse.FieldNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
-			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
+		if at := liveField(node.Ident); at >= 0 {
+			prefix := &parse.FieldNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:at+1]}
+			return i.report(prefix, node.Ident[at+1:], node.Ident[at])
 		}
 	case *parse.VariableNode:
-		if i := liveField(node.Ident[1:]); i >= 0 {
-			i++
-			prefix := &parse.VariableNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
-			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
+		if at := liveField(node.Ident[1:]); at >= 0 {
+			at++
+			prefix := &parse.VariableNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:at+1]}
+			return i.report(prefix, node.Ident[at+1:], node.Ident[at])
 		}
 	case *parse.StringNode:
 		// index .Release "Revision" reads the same field as .Release.Revision.
 		if isLive(node.Text) {
-			return h.report(node, nil, node.Text)
+			return i.report(node, nil, node.Text)
 		}
 	}
 	return node
@@ -166,14 +166,14 @@ func liveField(fields []string) int {
 }
 
 // report wraps a node in a hook, and reads the remaining fields from the result.
-func (h instrumenter) report(node parse.Node, rest []string, field string) parse.Node {
+func (i instrumenter) report(node parse.Node, rest []string, field string) parse.Node {
 	at := node.Position()
-	place := h.site(at, "."+field)
-	name := h.addFunction(func(value any) any {
-		h.tracing.reach(place)
+	place := i.site(at, "."+field)
+	name := i.addFunction(func(value any) any {
+		i.tracing.reach(place)
 		return value
 	})
-	called := parse.NewIdentifier(name).SetPos(at).SetTree(h.tree)
+	called := parse.NewIdentifier(name).SetPos(at).SetTree(i.tree)
 	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{
 		{NodeType: parse.NodeCommand, Pos: at, Args: []parse.Node{called, node}},
 	}}

@@ -53,14 +53,14 @@ type templatePosition struct {
 	what string // a function, or a field below the root
 }
 
-func (s templatePosition) String() string {
+func (t templatePosition) String() string {
 	switch {
-	case s == readIndirectly():
-		return "a template reads " + s.what
-	case s.file == "":
-		return "a text passed to tpl uses " + s.what
+	case t == readIndirectly():
+		return "a template reads " + t.what
+	case t.file == "":
+		return "a text passed to tpl uses " + t.what
 	}
-	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
+	return fmt.Sprintf("template %s:%d uses %s", t.file, t.line, t.what)
 }
 
 // notesFile is the file that Helm prints after an install.
