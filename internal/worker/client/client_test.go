@@ -191,9 +191,9 @@ func TestErrorsAreShort(t *testing.T) {
 	_, err := workers.Plan(t.Context(), deployment(map[string]string{
 		"Chart.yaml": chartYAML, "templates/a.yaml": `{{- define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`,
 	}, nil))
-	failed, ok := errors.AsType[*client.Failure](err)
+	failed, ok := errors.AsType[*client.RenderError](err)
 	if !ok {
-		t.Fatalf("error = %v, want a *Failure", err)
+		t.Fatalf("error = %v, want a *RenderError", err)
 	}
 	if text := failed.Text; len(text) > 4<<10 || !strings.HasPrefix(text, "rendering the chart of bundle b") || !strings.HasSuffix(text, "unable to execute template") {
 		t.Errorf("the error has %d bytes: %s", len(text), text[:min(len(text), 4<<10)])

@@ -62,7 +62,7 @@ var _, _, _ worker.Failing = (*Planned)(nil), (*Templated)(nil), (*Applied)(nil)
 // Planned is the result of Plan and Upgrade. Failure is set instead if there is no rendering.
 type Planned struct {
 	Rendering release.Rendering
-	Failure   *Failure
+	Failure   *RenderError
 }
 
 // Failed implements worker.Failing.
@@ -71,7 +71,7 @@ func (p *Planned) Failed() bool { return p.Failure != nil }
 // Templated is the result of Template.
 type Templated struct {
 	Objects, Hooks string
-	Failure        *Failure
+	Failure        *RenderError
 }
 
 // Failed implements worker.Failing.
@@ -80,38 +80,38 @@ func (t *Templated) Failed() bool { return t.Failure != nil }
 // Applied is the result of Apply.
 type Applied struct {
 	Files   render.Files
-	Failure *Failure
+	Failure *RenderError
 }
 
 // Failed implements worker.Failing.
 func (a *Applied) Failed() bool { return a.Failure != nil }
 
-// Failure is the reason why a deployment cannot be rendered.
-type Failure struct {
+// RenderError is the reason why a deployment cannot be rendered.
+type RenderError struct {
 	Text string
 	// Public is the text for a deployment whose templates had secret input.
 	Public string
 }
 
-func (f *Failure) Error() string { return f.Text }
+func (f *RenderError) Error() string { return f.Text }
 
 // PublicText is the error without what templates have made.
-func (f *Failure) PublicText() string { return f.Public }
+func (f *RenderError) PublicText() string { return f.Public }
 
 // FailureOf returns nil if err is nil.
-func FailureOf(err error) *Failure {
+func FailureOf(err error) *RenderError {
 	if err == nil {
 		return nil
 	}
-	return &Failure{Text: err.Error(), Public: render.PublicText(err)}
+	return &RenderError{Text: err.Error(), Public: render.PublicText(err)}
 }
 
 // Err returns the failure with texts of limited length, nil if there is none.
-func (f *Failure) Err() error {
+func (f *RenderError) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &Failure{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
+	return &RenderError{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
 }
 
 // maxText is the maximum length of a failure's text. Templates that include each other can cause an
