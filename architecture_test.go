@@ -45,7 +45,7 @@ func architecture() map[string]rule {
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]rule{
-		"main":     {code: []string{"provider", "worker/templates", "worker"}, uses: []string{"Terraform"}},
+		"main":     {code: []string{"protocol", "provider", "worker/templates", "worker"}, uses: []string{"Terraform"}},
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
@@ -40,18 +41,17 @@ func main() {
 
 func serve(debug bool) error {
 	cleanup := &provider.Cleanup{}
-	var options []tf6server.ServeOpt
+	server := provider.Server(version, cleanup)
 	if debug {
-		options = append(options, tf6server.WithManagedDebug())
+		err := tf6server.Serve(address, server, tf6server.WithManagedDebug())
+		return errors.Join(err, cleanup.Run())
 	}
-	if !debug {
-		parent := os.Getppid()
-		go func() {
-			orphaned(parent)
-			_ = cleanup.Run() // Terraform no longer runs, so the error cannot be reported.
-			os.Exit(1)
-		}()
-	}
-	err := tf6server.Serve(address, provider.Server(version, cleanup), options...)
-	return errors.Join(err, cleanup.Run())
+	parent := os.Getppid()
+	go func() {
+		orphaned(parent)
+		_ = cleanup.Run() // Terraform no longer runs, so the error cannot be reported.
+		os.Exit(1)
+	}()
+	protocol.Serve(address, server)
+	return cleanup.Run()
 }

@@ -180,10 +180,14 @@ func TestAccCapabilities(t *testing.T) {
 
 	configure("1", off)
 	plan := unwrapped(w.run(t, "plan"))
-	for _, want := range []string{
+	wants := []string{
 		"objects are known only after the apply", "a/able, b/able: its templates ask whether the cluster serves " + s.namespace + ".example.com/v1/Widget",
 		`"a/able" = (known after apply)`, `"b/able" = (known after apply)`,
-	} {
+	}
+	if w.keepsPrivateData(t) {
+		wants = []string{`"b/able ` + widget + `" = `}
+	}
+	for _, want := range wants {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the first plan does not say %q:\n%s", want, plan)
 		}
@@ -262,9 +266,9 @@ func TestAccCapabilities(t *testing.T) {
 	}
 }
 
-// The first plan of a target reads the capabilities of its clusters. It leaves a deployment open if the
-// names of its objects depend on an API version that can be added or removed before the apply. So its
-// apply is not stopped.
+// The first plan of a target reads the capabilities of its clusters. Before Terraform 1.16 it leaves a
+// deployment open if the names of its objects depend on an API version that can be added or removed
+// before the apply. So its apply is not stopped.
 func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
@@ -273,6 +277,9 @@ func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 		w.configure(t, s.provider("", on), s.able(value), target("", "fleet_bundle.able.bundles"))
 	}
 	configure("1")
+	if w.keepsPrivateData(t) {
+		t.Skip("TestAccSavedCreateOfCapabilities is about this CLI")
+	}
 	if _, unknown := w.plannedObjects(t); !slices.Equal(unknown, []string{"a/able"}) {
 		t.Fatalf("the first plan leaves %q open", unknown)
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -241,6 +242,15 @@ func (s engineStory) allObjects(t *testing.T, resource string) dynamic.Namespace
 	return client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: resource})
 }
 
+// selectGroup changes the clusters of a group to those with this value of the label env.
+func (s engineStory) selectGroup(t *testing.T, group, env string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec": {"selector": {"matchLabels": {"env": %q}}}}`, env)
+	if _, err := s.objects(t, "clustergroups").Patch(t.Context(), group, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // deleteBundle deletes the Bundle of a bundle, and waits until Fleet has released it.
 func (s engineStory) deleteBundle(t *testing.T, bundle string) {
 	t.Helper()
@@ -411,6 +421,14 @@ resource "fleet_cluster_target" "prod" {
 	}
 
 	w.configure(t, engineProvider(fleet, ""), config(`{ cluster_group = "acc-selects" }`))
+	w.run(t, "plan", "-input=false", "-out=tfplan")
+	s.selectGroup(t, "acc-selects", "dev") // Only the saved plan has the former clusters.
+	if w.keepsPrivateData(t) {
+		w.run(t, "apply", "-input=false", "tfplan")
+	} else {
+		w.fail(t, []string{"apply", "-input=false", "tfplan"}, "inconsistent final plan")
+	}
+	s.selectGroup(t, "acc-selects", "prod")
 	w.apply(t)
 	w.expectEmptyPlan(t)
 	if diff := cmp.Diff([]string{"zone-of-c2", "zone-of-c3"}, []string{zone("c2"), zone("c3")}); diff != "" {

@@ -82,26 +82,6 @@ func TestAccSavedPlanIsPinned(t *testing.T) {
 	}
 }
 
-// The one exception is a saved plan that creates the resource by its branch, if the branch's
-// bundles change before the apply. The apply stops before it touches a cluster.
-func TestAccSavedCreatePlanWhoseBranchMoved(t *testing.T) {
-	t.Parallel()
-	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	repo := repository{server: gittest.New(t, gittest.Options{}), site: s}
-	repo.push(t, "first")
-	w.configure(t, s.provider("", on), repo.block("resource"), target("", "fleet_gitrepo.one.bundles"))
-	w.run(t, "plan", "-out=tfplan", "-input=false")
-	repo.push(t, "second")
-	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "inconsistent final plan")
-	s.expectNothing(t, 0)
-	// A new plan works.
-	w.apply(t)
-	if got := s.value(t, 0, "one"); got != "second" {
-		t.Errorf("the cluster has the value %q, want second", got)
-	}
-	w.run(t, "destroy", "-auto-approve")
-}
-
 // A commit that changes no bundle changes no plan, and the provider leaves no
 // file behind.
 func TestAccCommitWithoutChange(t *testing.T) {

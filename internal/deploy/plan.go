@@ -292,6 +292,19 @@ func (c Change) Deploys() map[Key]bool {
 	return keys
 }
 
+// GainKinds returns the clusters that can serve more kinds after an apply.
+func (c Change) GainKinds(charts Charts) map[string]bool {
+	clusters := map[string]bool{}
+	for _, d := range c.Write {
+		if clusters[d.Cluster] {
+			continue
+		}
+		brings, err := charts.BringsKinds(d)
+		clusters[d.Cluster] = brings || err != nil
+	}
+	return clusters
+}
+
 // WithoutUnreachable returns the change without removals on clusters that cannot be reached,
 // and those clusters, sorted.
 func (c Change) WithoutUnreachable(reach Reach) (reachableOnly Change, clusters []string) {

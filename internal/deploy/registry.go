@@ -48,9 +48,11 @@ type claim struct {
 	// releases maps the releases that the target wants to the keys of their deployments. It is nil
 	// while they are not known.
 	releases map[claimedRelease]string
-	// deploys are the deployments that exist after the apply. It is nil while they are not known.
-	deploys map[Key]bool
-	planned bool
+	// deploys are the deployments that exist after the apply, and gainKinds the clusters that can
+	// serve more kinds then. Both are nil while that is not known.
+	deploys   map[Key]bool
+	gainKinds map[string]bool
+	planned   bool
 }
 
 // claimedRelease is a release on a cluster, by the name of its entry.
@@ -151,12 +153,26 @@ func (r *Registry) Drop(name, instance string) {
 	known.releases, known.instance, known.config = nil, "", nil
 }
 
-// Deploys notes which deployments of a target exist after the apply, nil if that is not known yet.
-func (r *Registry) Deploys(name string, keys map[Key]bool) {
+// Deploys notes which deployments of a target exist after the apply, and which clusters can serve more
+// kinds then, nil if that is not known yet.
+func (r *Registry) Deploys(name string, keys map[Key]bool, gainKinds map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.target(name)
-	known.deploys, known.planned = keys, true
+	known.deploys, known.gainKinds, known.planned = keys, gainKinds, true
+}
+
+// MayGainKinds reports whether a target that was planned before the named one can add kinds to a
+// cluster. Terraform plans targets in the order of their dependencies.
+func (r *Registry) MayGainKinds(name, cluster string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other, known := range r.targets {
+		if other != name && known.planned && (known.gainKinds == nil || known.gainKinds[cluster]) {
+			return true
+		}
+	}
+	return false
 }
 
 // MayDeploy reports whether a target other than the named one deploys a bundle to a cluster, or

@@ -145,14 +145,32 @@ func TestRegistryKnowsWhoDeploys(t *testing.T) {
 		}
 	}
 	expect(false, "nothing was planned")
-	planned.Deploys("web", map[deploy.Key]bool{key: true})
+	planned.Deploys("web", map[deploy.Key]bool{key: true}, nil)
 	expect(false, "the target itself")
-	planned.Deploys("base", map[deploy.Key]bool{{Cluster: "b", Bundle: "db"}: true})
+	planned.Deploys("base", map[deploy.Key]bool{{Cluster: "b", Bundle: "db"}: true}, nil)
 	expect(false, "on another cluster")
-	planned.Deploys("base", map[deploy.Key]bool{key: true})
+	planned.Deploys("base", map[deploy.Key]bool{key: true}, nil)
 	expect(true, "another target")
-	planned.Deploys("base", map[deploy.Key]bool{})
+	planned.Deploys("base", map[deploy.Key]bool{}, nil)
 	expect(false, "not any more")
-	planned.Deploys("base", nil)
+	planned.Deploys("base", nil, nil)
 	expect(true, "not known yet")
+}
+
+func TestRegistryMayGainKinds(t *testing.T) {
+	t.Parallel()
+	var planned deploy.Registry
+	expect := func(name, cluster string, want bool) {
+		t.Helper()
+		if got := planned.MayGainKinds(name, cluster); got != want {
+			t.Errorf("beside target %s, cluster %s may gain kinds: %t, want %t", name, cluster, got, want)
+		}
+	}
+	expect("web", "a", false)
+	planned.Deploys("base", map[deploy.Key]bool{}, map[string]bool{"a": true, "b": false})
+	expect("web", "a", true)
+	expect("web", "b", false)
+	expect("base", "a", false)
+	planned.Deploys("base", nil, nil) // Not known yet.
+	expect("web", "b", true)
 }

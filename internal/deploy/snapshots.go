@@ -51,6 +51,19 @@ func (c *SnapshotCache) Has(cluster string) bool {
 	return known
 }
 
+// UIDs returns the identities of those clusters whose snapshots are cached.
+func (c *SnapshotCache) UIDs(clusters []string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uids := map[string]string{}
+	for _, name := range clusters {
+		if uid := c.known[name].UID; uid != "" {
+			uids[name] = uid
+		}
+	}
+	return uids
+}
+
 // join starts a request, unless one is running or the snapshot is cached.
 func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, *sharedSnapshot) {
 	c.mu.Lock()

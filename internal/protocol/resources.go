@@ -26,6 +26,10 @@ func (r resources) PlanResourceChange(ctx context.Context, request *tfprotov6.Pl
 }
 
 func (r resources) ApplyResourceChange(ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	ctx, err := withPlanned(ctx, request)
+	if err != nil {
+		return nil, err
+	}
 	return sealed(ctx, r.sealer, r.of.ApplyResourceChange, request, func(of *tfprotov6.ApplyResourceChangeResponse) []*tfprotov6.Diagnostic { return of.Diagnostics })
 }
 

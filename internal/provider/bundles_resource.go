@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
@@ -74,17 +76,20 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 	wanted := P(&plan).request(ctx, &prior, creates, &resp.Diagnostics)
 	var planned *source.Planned
 	if wanted != nil && !resp.Diagnostics.HasError() {
-		// Terraform passes no private state to the create of a replacement, so its plan does not
-		// use private state either.
-		stored := ""
-		if !creates {
-			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
-			wanted.Images = storedImages(ctx, req.Private, &resp.Diagnostics)
-			wanted.Followed = wanted.followedVersions(ctx, req.Private, &resp.Diagnostics)
+		private := planPrivate(ctx, req.Private)
+		if creates {
+			// Terraform passes the private state to the first plan of a replacement, and not to the
+			// plan before its apply.
+			private = keptPrivate(protocol.PlannedPrivate(ctx).Private)
 		}
+		stored := storedCommit(ctx, wanted.Git, private, &resp.Diagnostics)
+		wanted.Images = storedImages(ctx, private, &resp.Diagnostics)
+		wanted.Followed = wanted.followedVersions(ctx, private, &resp.Diagnostics)
+		wanted.Kept, wanted.Found = protocol.PlannedPrivate(ctx).Stores, foundBefore(ctx, &resp.Diagnostics)
 		planned = r.providerData.plan(ctx, *wanted, stored, &resp.Diagnostics)
 		if planned != nil {
-			storeImages(ctx, resp.Private, wanted.Images, planned.Images, &resp.Diagnostics)
+			storeImages(ctx, resp.Private, storedImages(ctx, req.Private, &resp.Diagnostics), planned.Images, &resp.Diagnostics)
+			wanted.keep(ctx, resp.Private, planned, &resp.Diagnostics)
 		}
 	}
 	P(&plan).setPlanned(planned, &prior)
@@ -100,7 +105,7 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, true, &resp.Diagnostics), "", resp.Private, &resp.Diagnostics)
+	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, true, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
 		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
@@ -133,12 +138,7 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	stored := storedCommit(ctx, P(&plan).follows(ctx, &resp.Diagnostics).git, req.Private, &resp.Diagnostics)
-	wanted := P(&plan).request(ctx, &prior, false, &resp.Diagnostics)
-	if wanted != nil {
-		wanted.Followed = wanted.followedVersions(ctx, req.Private, &resp.Diagnostics)
-	}
-	r.settle(ctx, &plan, wanted, stored, resp.Private, &resp.Diagnostics)
+	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
 		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
@@ -146,20 +146,25 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 }
 
 // settle sets the values that the plan left unknown, and stores the commit and the images. All
-// values that a plan needs are known in an apply. private contains what the plan stored.
-func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, stored string, private privateStore, diags *diag.Diagnostics) {
+// values that a plan needs are known in an apply.
+func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, to privateStore, diags *diag.Diagnostics) {
 	if wanted == nil || diags.HasError() {
 		return
 	}
-	wanted.Images = storedImages(ctx, private, diags)
-	found := plan.settle(ctx, r.providerData, *wanted, stored, diags)
+	planned := planPrivate(ctx, to)
+	commit := storedCommit(ctx, wanted.Git, planned, diags)
+	wanted.Images = storedImages(ctx, planned, diags)
+	wanted.Followed = wanted.followedVersions(ctx, planned, diags)
+	wanted.Found = foundBefore(ctx, diags)
+	found := plan.settle(ctx, r.providerData, *wanted, commit, diags)
 	if diags.HasError() {
 		return
 	}
-	storeImages(ctx, private, wanted.Images, found.images, diags)
-	if found.commit != "" {
-		storeCommit(ctx, wanted.Git, private, found.commit, diags)
+	storeImages(ctx, to, storedImages(ctx, to, diags), found.images, diags)
+	if commit = cmp.Or(found.commit, commit); commit != "" && commit != storedCommit(ctx, wanted.Git, to, diags) {
+		storeCommit(ctx, wanted.Git, to, commit, diags)
 	}
+	diags.Append(to.SetKey(ctx, pinsKey, nil)...) // The bundles have the charts now.
 }
 
 // Delete has nothing to do: bundles are removed from clusters by their targets.

@@ -126,7 +126,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"branch": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Branch to follow. Without `branch` and `revision` the repository's default branch is followed. " +
-				"The planned commit is applied even if the branch has moved since. The exception is a saved plan that creates this resource: " +
+				"The planned commit is applied even if the branch has moved since. Before Terraform 1.16 the exception is a saved plan that creates this resource: " +
 				"pin the commit with the data source `fleet_gitrepo` or a full commit in `revision`.",
 			Validators: []validator.String{
 				stringvalidator.ConflictsWith(path.MatchRoot("revision"), path.MatchRoot("directory")),

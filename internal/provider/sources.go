@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -107,6 +108,49 @@ func storeCommit(ctx context.Context, g source.GitSource, private privateWriter,
 		return
 	}
 	diags.Append(private.SetKey(ctx, commitKey, raw)...)
+}
+
+// pinsKey is the key in private data of the charts that a plan has found. Only the plan before the
+// apply reads it.
+const pinsKey = "pins"
+
+// keptPrivate is private data that a plan stored and Terraform passes on.
+type keptPrivate map[string][]byte
+
+func (k keptPrivate) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
+	return k[key], nil
+}
+
+// planPrivate returns the private data that a plan or an apply works with: what the plan that it repeats
+// or carries out has stored, else that of the state.
+func planPrivate(ctx context.Context, state privateReader) privateReader {
+	if kept := protocol.PlannedPrivate(ctx).Private; kept != nil {
+		return keptPrivate(kept)
+	}
+	return state
+}
+
+// keep stores what a plan has found, so that its apply uses the same, if Terraform keeps it.
+func (r request) keep(ctx context.Context, private privateWriter, planned *source.Planned, diags *diag.Diagnostics) {
+	if !r.Kept {
+		return
+	}
+	if !r.Git.None() && r.Git.Fixed() == "" {
+		storeCommit(ctx, r.Git, private, planned.Commit, diags)
+	}
+	raw, err := planned.Found.Encode()
+	if err != nil {
+		diagnostics.Add(diags, report.Failed("Cannot store the versions of the charts of "+r.name, err))
+		return
+	}
+	diags.Append(private.SetKey(ctx, pinsKey, raw)...)
+}
+
+// foundBefore returns the charts that the plan before an apply has found, nil in that plan itself.
+func foundBefore(ctx context.Context, diags *diag.Diagnostics) source.Pins {
+	found, err := source.DecodePins(protocol.PlannedPrivate(ctx).Private[pinsKey])
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
+	return found
 }
 
 // lookedUp is what settle returns for private state.

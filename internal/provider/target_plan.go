@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -48,33 +49,72 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	plan.readLimit(ctx, creating, &resp.Diagnostics)
-	var marker state.ReplacementMarker
-	after := private
-	plan.decided = r.providerData.Windows.TimeFor(private.Decided)
-	after.Decided = plan.decided
+	var after state.Private
 	if creating {
-		f, _ := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
-		marker = f.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
+		after = r.planCreate(ctx, req.Config, &plan, &resp.Diagnostics)
 	} else {
-		delivered := private.ForDelivery(prior.records(), r.providerData.HasEngine())
-		f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, &resp.Diagnostics)
-		f.planTarget(ctx, req.Config, &plan, &prior, &delivered, &resp.Diagnostics)
+		after = r.planUpdate(ctx, req.Config, &plan, &prior, private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if creating {
-		after.Replacement = marker
-	}
-	if creating || !after.Decided.Equal(private.Decided) {
-		storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
-	}
+	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planTarget fills in the computed attributes of a plan. private is nil for a create, because
-// Terraform does not pass it to Create. The marker is for the Delete that can run before a Create.
-func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, diags *diag.Diagnostics) state.ReplacementMarker {
+// planCreate plans a target that is in no state, and returns its private state. What the plan has read
+// is in there if Terraform keeps it. The plan before the apply then takes it from there.
+func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, plan *targetModel, diags *diag.Diagnostics) state.Private {
+	planned := protocol.PlannedPrivate(ctx)
+	after := loadPrivate(ctx, keptPrivate(planned.Private), diags)
+	kept := unpack(after, diags)
+	after.Decided = r.providerData.Windows.TimeFor(after.Decided)
+	plan.decided = after.Decided
+	f, inventory := r.providerData.withInventory(ctx, after.Inventory, diags)
+	if diags.HasError() {
+		return after
+	}
+	found := kept
+	var clusters []string
+	after.Replacement = f.planTarget(ctx, config, plan, &targetModel{}, nil, func(wanted []target.Deployment) {
+		for _, d := range wanted {
+			clusters = append(clusters, d.Cluster)
+		}
+		kept.Pin(wanted)
+		if kept == nil {
+			found = f.capabilities().PinCreate(ctx, wanted, func(cluster string) bool {
+				return !planned.Stores || f.registry.MayGainKinds(plan.Name.ValueString(), cluster)
+			})
+		}
+	}, diags)
+	if !planned.Stores {
+		return after
+	}
+	after.Inventory = inventory
+	repack(&after, kept, found, diags)
+	if after.ClusterUIDs == nil {
+		after.ClusterUIDs = f.snapshots.UIDs(clusters)
+	}
+	return after
+}
+
+// planUpdate plans a target that is in the state, and returns its private state.
+func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private state.Private, diags *diag.Diagnostics) state.Private {
+	after := private
+	after.Decided = r.providerData.Windows.TimeFor(private.Decided)
+	plan.decided = after.Decided
+	delivered := private.ForDelivery(prior.records(), r.providerData.HasEngine())
+	f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, diags)
+	f.planTarget(ctx, config, plan, prior, &delivered, func(wanted []target.Deployment) {
+		unpack(delivered, diags).Pin(wanted)
+	}, diags)
+	return after
+}
+
+// planTarget fills in the computed attributes of a plan. private is nil for a create. pin sets the
+// capabilities that charts are rendered with. The marker is for the Delete that can run before a
+// Create.
+func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
 	name := plan.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
@@ -92,7 +132,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		diagnostics.Add(diags, report.Unknown(name, reason))
 		marker.Unknown = true
 		plan.setUnknown()
-		f.registry.Deploys(name, nil)
+		f.registry.Deploys(name, nil, nil)
 		f.registry.Drop(name, prior.ID.ValueString())
 		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
@@ -105,15 +145,13 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 	desired = holdByWindows(f, desired, plan, diags)
 	if private != nil {
 		desired.Needs, desired.Unpredicted = private.Needs, private.UnpredictedDigests()
-		unpack(*private, diags).Pin(desired.Deployments)
 		if !prior.Name.Equal(plan.Name) {
 			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
 		}
 		f.registry.Identify(private.ClusterUIDs)
 		diagnostics.Add(diags, report.Orphans(name, private.Orphans, desired.Deployments))
-	} else {
-		f.capabilities().PinCreate(ctx, desired.Deployments)
 	}
+	pin(desired.Deployments)
 	f.claim(plan, prior, config, desired.Deployments, diags)
 	f.planChange(ctx, plan, prior, desired, known, diags)
 	return marker
@@ -282,7 +320,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 			return preview.Prefetch(ctx, write, prior)
 		},
 	})
-	f.registry.Deploys(plan.Name.ValueString(), planned.Deploys())
+	f.registry.Deploys(plan.Name.ValueString(), planned.Deploys(), planned.GainKinds(f.charts))
 	name := plan.Name.ValueString()
 	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
 	reportOverridden(f, plan, before, desired, diags)

@@ -48,17 +48,18 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		before = stateOf(left)
 		plan.ID = before.ID
 	}
-	// A new target has nothing in private state, except perhaps the marker of its plan.
-	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
+	stored := loadPrivate(ctx, planPrivate(ctx, resp.Private), &resp.Diagnostics)
 	plan.decided = r.providerData.Windows.TimeFor(stored.Decided)
-	private.Decided = plan.decided
-	f, inventory := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
+	private := state.Private{ClusterUIDs: map[string]string{}, Capabilities: stored.Capabilities, Decided: plan.decided}
+	maps.Copy(private.ClusterUIDs, stored.ClusterUIDs)
+	maps.Copy(private.ClusterUIDs, left.UIDs)
+	f, inventory := r.providerData.withInventory(ctx, stored.Inventory, &resp.Diagnostics)
 	private.Inventory = inventory
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	begun := f.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
-	storePrivate(ctx, resp.Private, stored, private, &resp.Diagnostics)
+	storePrivate(ctx, resp.Private, state.Private{}, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
 		// No other state contains the releases that the replaced target left.
 		takeOver(&plan, left)

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,6 +40,38 @@ type Pinned struct {
 
 // Pins are the versions that an earlier reading found, by the name of the bundle.
 type Pins map[string][]Pinned
+
+// DecodePins reads what Encode has written, nil if that is empty.
+func DecodePins(raw []byte) (Pins, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var pins Pins
+	if err := json.Unmarshal(raw, &pins); err != nil {
+		return nil, fmt.Errorf("reading the charts that a plan has found: %w", err)
+	}
+	return pins, nil
+}
+
+// Encode writes pins for private data.
+func (p Pins) Encode() ([]byte, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("writing the charts that a plan has found: %w", err)
+	}
+	return raw, nil
+}
+
+// charts returns the charts of bundles.
+func (s BundleSet) charts() Pins {
+	pins := Pins{}
+	for _, made := range s.Bundles {
+		if len(made.Charts) > 0 {
+			pins[made.Bundle.Name] = made.Charts
+		}
+	}
+	return pins
+}
 
 // PinsOf returns the pins in a descriptor.
 func PinsOf(descriptor string) ([]Pinned, error) {

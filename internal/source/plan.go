@@ -39,6 +39,11 @@ type Request struct {
 	// Followed are the newest versions of charts. Such a version is deployed if it is newer than
 	// the version that was found before.
 	Followed FollowedCharts
+	// Kept is true if Terraform keeps what this plan finds for its apply. Then everything is pinned.
+	Kept bool
+	// Found are the charts that the plan before an apply has found, by bundle, nil in that plan
+	// itself.
+	Found Pins
 	// Refresh is true if the versions of charts are looked up again, and earlier results are not
 	// used.
 	Refresh bool
@@ -60,6 +65,9 @@ func (r Request) specAt(commit string) Spec {
 // pins returns the charts that were found before.
 func (r Request) pins(elements map[string]Element) (Pins, error) {
 	pins := Pins{}
+	if r.Found != nil {
+		return r.Found, nil
+	}
 	if r.Refresh {
 		return pins, nil
 	}
@@ -90,6 +98,8 @@ type Planned struct {
 	Broken   []error
 	// Images are the tags that were found for imageScans.
 	Images []ScannedImage
+	// Found are the charts that were found, by bundle.
+	Found Pins
 }
 
 // Plan makes the bundles. stored is the commit that was found last, "" if none was. Planned.Broken
@@ -103,8 +113,8 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	if err != nil {
 		return Planned{Broken: made.Broken}, err
 	}
-	planned := Planned{Commit: commit, Pinned: pinned, Warnings: made.Warnings, Broken: made.Broken, Images: made.Images}
-	lasts := func(bundle Generated) bool { return pinned && bundle.Pinned }
+	planned := Planned{Commit: commit, Pinned: pinned || r.Kept, Warnings: made.Warnings, Broken: made.Broken, Images: made.Images, Found: made.charts()}
+	lasts := func(bundle Generated) bool { return r.Kept || pinned && bundle.Pinned }
 	planned.Elements, err = s.merge(made.Bundles, r.Prior, lasts)
 	r.hold(planned.Elements, made.Broken)
 	planned.Changed = !maps.Equal(planned.Elements, r.Prior)

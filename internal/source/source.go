@@ -42,6 +42,8 @@ type Git interface {
 type Generated struct {
 	Bundle     *bundle.Bundle
 	Descriptor string
+	// Charts are the versions of its charts that are stored elsewhere.
+	Charts []Pinned
 	// Pinned is true if all its charts are the versions that an earlier reading found. A chart that
 	// was only found now may have another version the next time.
 	Pinned bool
@@ -118,7 +120,7 @@ func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (BundleSet, 
 		if err != nil {
 			return BundleSet{}, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
 		}
-		generation.Bundles = append(generation.Bundles, Generated{Bundle: m.bundle, Descriptor: descriptor, Pinned: m.pinned})
+		generation.Bundles = append(generation.Bundles, Generated{Bundle: m.bundle, Descriptor: descriptor, Charts: m.found, Pinned: m.pinned})
 	}
 	return generation, nil
 }

@@ -36,6 +36,8 @@ type storedSet struct {
 	Major   string              `json:"major"`
 	Minor   string              `json:"minor"`
 	APIs    map[string][]string `json:"apis"`
+	// MayGrow is for the plan of a create, which is repeated before its apply.
+	MayGrow bool `json:"mayGrow,omitempty"`
 }
 
 // Unpack returns what was packed. The error is a DamagedError.
@@ -112,7 +114,7 @@ func (c ClusterCapabilities) pack() (PackedCapabilities, error) {
 }
 
 func storedSetOf(c target.Capabilities) storedSet {
-	stored := storedSet{Version: c.Version, Major: c.Major, Minor: c.Minor, APIs: map[string][]string{}}
+	stored := storedSet{Version: c.Version, Major: c.Major, Minor: c.Minor, APIs: map[string][]string{}, MayGrow: c.MayGrow}
 	for _, api := range c.APIs { // Sorted: "apps/v1" precedes "apps/v1/Deployment".
 		if cut := strings.LastIndex(api, "/"); cut > 0 {
 			if kinds, isKind := stored.APIs[api[:cut]]; isKind {
@@ -126,7 +128,7 @@ func storedSetOf(c target.Capabilities) storedSet {
 }
 
 func (s storedSet) capabilities() target.Capabilities {
-	c := target.Capabilities{Version: s.Version, Major: s.Major, Minor: s.Minor}
+	c := target.Capabilities{Version: s.Version, Major: s.Major, Minor: s.Minor, MayGrow: s.MayGrow}
 	for version, kinds := range s.APIs {
 		c.APIs = append(c.APIs, version)
 		for _, kind := range kinds {

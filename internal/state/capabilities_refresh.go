@@ -57,9 +57,10 @@ func (r CapabilityReader) read(ctx context.Context, known ClusterCapabilities, c
 
 // PinCreate sets the capabilities that the charts of deployments are rendered with in the plan of a
 // create. None are stored before a create, so PinCreate reads each cluster once, and only if a
-// chart can depend on its capabilities. Terraform plans a create again before the apply, with the
-// capabilities that the clusters have then.
-func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deployment) {
+// chart can depend on its capabilities. It returns what it has read. mayGrow reports whether a cluster
+// can serve more API versions when the deployments are rendered again, by the plan before the apply or
+// by the apply itself.
+func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deployment, mayGrow func(cluster string) bool) ClusterCapabilities {
 	var (
 		depending []int
 		clusters  []string
@@ -70,16 +71,20 @@ func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deploym
 		}
 	}
 	if len(clusters) == 0 {
-		return
+		return nil
 	}
 	slices.Sort(clusters)
 	found := r.read(ctx, nil, slices.Compact(clusters))
+	for cluster, known := range found {
+		known.MayGrow = mayGrow(cluster)
+		found[cluster] = known
+	}
 	for _, i := range depending {
 		if known, ok := found[wanted[i].Cluster]; ok {
-			known.MayGrow = true
 			wanted[i].Capabilities = &known
 		}
 	}
+	return found
 }
 
 // AfterWrite returns the capabilities after deployments were written, nil if no wanted

@@ -98,14 +98,14 @@ func TestCapabilitiesOfACreate(t *testing.T) {
 		deployed("b", "web"), deployed("a", "web"), deployed("a", "db"), deployed("a", "plain"), deployed("a", "fixed"), deployed("unmade", "web"),
 	}
 	wanted[4].Capabilities = &fixed
-	reader.PinCreate(t.Context(), wanted)
+	reader.PinCreate(t.Context(), wanted, func(string) bool { return true })
 	want := []*target.Capabilities{nil, &growing, &growing, nil, &fixed, nil}
 	for i, d := range wanted {
 		if diff := cmp.Diff(want[i], d.Capabilities); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", d.Key(), diff)
 		}
 	}
-	reader.PinCreate(t.Context(), wanted[3:])
+	reader.PinCreate(t.Context(), wanted[3:], func(string) bool { return true })
 	if diff := cmp.Diff([][]string{{"a", "b"}}, read); diff != "" {
 		t.Errorf("clusters read (-want +got):\n%s", diff)
 	}

@@ -9,29 +9,32 @@ import (
 	"strings"
 )
 
-// CLIVariable names the command to run configurations with: "tofu", "terraform-1.15", or the name or
-// the path of another command, such as "/opt/terraform-1.14/terraform".
+// CLIVariable names the command to run configurations with: "tofu", "terraform-1.15",
+// "terraform-1.16", or the name or the path of another command, such as
+// "/opt/terraform-1.14/terraform".
 const CLIVariable = "FLEET_TEST_CLI"
 
 const (
-	openTofu = "tofu"
-	// newTerraform is the Terraform of newTerraformVersion, built from its module.
-	newTerraform        = "terraform-1.15"
-	newTerraformVersion = "v1.15.0"
-	terraformPath       = "github.com/hashicorp/terraform"
+	openTofu      = "tofu"
+	terraformPath = "github.com/hashicorp/terraform"
 )
+
+// builtTerraform has the versions that are built from Terraform's module, by the name of the command.
+// From 1.16 on Terraform passes the private data of a plan to its apply.
+func builtTerraform() map[string]string {
+	return map[string]string{"terraform-1.15": "v1.15.0", "terraform-1.16": "v1.16.4"}
+}
 
 // TerraformCLI returns the path of the command to run configurations with: the command that
 // CLIVariable names, else terraform from PATH, else tofu from PATH. If tofu is missing, it is built
-// from its Go module. terraform-1.15 is always built. A build takes some minutes the first time.
+// from its Go module. terraform-1.15 and terraform-1.16 are always built. A build takes some minutes the first time.
 // The working directory must be inside the repository.
 func TerraformCLI(ctx context.Context, log Log) (string, error) {
 	chosen := os.Getenv(CLIVariable)
-	switch chosen {
-	case newTerraform:
-		return buildCLI(ctx, log, "terraform", func(string) buildModule { return terraformModule() })
-	case "", openTofu:
-	default:
+	if version, ok := builtTerraform()[chosen]; ok {
+		return buildCLI(ctx, log, "terraform", func(string) buildModule { return terraformModule(version) })
+	}
+	if chosen != "" && chosen != openTofu {
 		path, err := exec.LookPath(chosen)
 		if err != nil {
 			return "", fmt.Errorf("looking for the command that %s names: %w", CLIVariable, err)
@@ -79,9 +82,9 @@ func openTofuModule(root string) buildModule {
 // terraformModule returns a module that requires Terraform. Terraform's backends that have their
 // own modules are not published. Each is replaced by a package that panics if a configuration uses
 // the backend.
-func terraformModule() buildModule {
+func terraformModule(version string) buildModule {
 	var goMod strings.Builder
-	fmt.Fprintf(&goMod, "module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, newTerraformVersion)
+	fmt.Fprintf(&goMod, "module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, version)
 	written := map[string]string{}
 	for _, backend := range []string{"azure", "consul", "cos", "gcs", "kubernetes", "oci", "oss", "pg", "s3"} {
 		path := terraformPath + "/internal/backend/remote-state/" + backend
