@@ -120,9 +120,9 @@ func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, want
 // These clusters must still have the identities that the last refresh found.
 func (f *providerData) withFormer(private state.Private) *providerData {
 	former := map[string]cluster.Entry{}
-	for name, connection := range private.Connections {
+	for name, stored := range private.Connections {
 		if !f.clusters.Configured(name) {
-			former[name] = cluster.Entry{Connection: connection, UID: private.ClusterUIDs[name]}
+			former[name] = cluster.Entry{Connection: stored.Connection(), UID: private.ClusterUIDs[name]}
 		}
 	}
 	if f.ClustersUnknown || len(former) == 0 {

@@ -19,45 +19,45 @@ import (
 )
 
 // Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, by
-// kubeconfig files, or by environment variables. Its JSON never contains a credential; see IsStorable.
+// kubeconfig files, or by environment variables.
 type Connection struct {
-	Host                 string `json:",omitempty"`
-	ClusterCACertificate string `json:",omitempty"` // PEM
-	Token                string `json:"-"`
-	TokenFile            string `json:",omitempty"`
-	Username             string `json:"-"`
-	Password             string `json:"-"`
-	ClientCertificate    string `json:"-"` // PEM
-	ClientKey            string `json:"-"` // PEM
-	Exec                 *Exec  `json:",omitempty"`
+	Host                 string
+	ClusterCACertificate string // PEM
+	Token                string
+	TokenFile            string
+	Username             string
+	Password             string
+	ClientCertificate    string // PEM
+	ClientKey            string // PEM
+	Exec                 *Exec
 
-	Kubeconfig            string   `json:"-"` // content
-	ConfigPaths           []string `json:",omitempty"`
-	ConfigContext         string   `json:",omitempty"`
-	ConfigContextCluster  string   `json:",omitempty"`
-	ConfigContextAuthInfo string   `json:",omitempty"`
+	Kubeconfig            string // content
+	ConfigPaths           []string
+	ConfigContext         string
+	ConfigContextCluster  string
+	ConfigContextAuthInfo string
 
-	FromEnvironment bool `json:",omitempty"`
+	FromEnvironment bool
 
-	ProxyURL        string        `json:",omitempty"`
-	TLSServerName   string        `json:",omitempty"`
-	Insecure        bool          `json:",omitempty"`
-	ImpersonateUser string        `json:",omitempty"`
-	QPS             float32       `json:",omitempty"` // default no limit
-	Burst           int           `json:",omitempty"` // default 100, no effect without QPS
-	RequestTimeout  time.Duration `json:",omitempty"` // default 30s
+	ProxyURL        string
+	TLSServerName   string
+	Insecure        bool
+	ImpersonateUser string
+	QPS             float32       // default no limit
+	Burst           int           // default 100, no effect without QPS
+	RequestTimeout  time.Duration // default 30s
 
 	// Namespaces are those in which the identity may list release records, nil for all.
-	Namespaces []string `json:",omitempty"`
+	Namespaces []string
 }
 
 // Exec is a command that prints credentials.
 type Exec struct {
-	APIVersion string            `json:",omitempty"`
-	Command    string            `json:",omitempty"`
-	Args       []string          `json:"-"`
-	Env        map[string]string `json:"-"`
-	Timeout    time.Duration     `json:"-"` // default 1m
+	APIVersion string
+	Command    string
+	Args       []string
+	Env        map[string]string
+	Timeout    time.Duration // default 1m
 }
 
 // ConnectionError describes an invalid setting of a connection.

@@ -17,10 +17,10 @@ func SplitKubeconfig(text string) (map[string]string, error) {
 	}
 	config, err := clientcmd.Load([]byte(text))
 	if err != nil {
-		return nil, errors.New("the text is not a kubeconfig in YAML or JSON")
+		return nil, errNoKubeconfig
 	}
 	if len(config.Contexts) == 0 {
-		return nil, errors.New("the kubeconfig has no contexts")
+		return nil, errNoContexts
 	}
 	split := make(map[string]string, len(config.Contexts))
 	for name, context := range config.Contexts {
@@ -45,3 +45,8 @@ func SplitKubeconfig(text string) (map[string]string, error) {
 	}
 	return split, nil
 }
+
+var (
+	errNoKubeconfig = errors.New("the text is not a kubeconfig in YAML or JSON")
+	errNoContexts   = errors.New("the kubeconfig has no contexts")
+)
