@@ -13,7 +13,7 @@ import (
 // unrecovered returns the functions that start a goroutine, or fill a once or a singleflight,
 // without a call of panics.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // names of functions
 		"deploy.extendDeadline": "it waits and cancels",
 		"helm.enter":            "it counts",
 		"helm.setFieldManager":  "it sets a variable",

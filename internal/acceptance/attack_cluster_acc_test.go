@@ -28,13 +28,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// redirector is a kubeconfig whose only context can be switched to another cluster.
+// redirector is a kubeconfig whose only context leads to the first cluster and can be switched to
+// another one.
 type redirector struct{ path string }
 
-func newRedirector(t *testing.T, w *workspace, env *testenv.Env, i int) redirector {
+func newRedirector(t *testing.T, w *workspace, env *testenv.Env) redirector {
 	t.Helper()
 	s := redirector{path: filepath.Join(w.dir, "signpost")}
-	s.turn(t, env, i)
+	s.turn(t, env, 0)
 	return s
 }
 
@@ -87,7 +88,7 @@ func TestAttackAnotherClusterThanPlanned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newFixture(t, env), newWorkspace(t)
-			post := newRedirector(t, w, env, 0)
+			post := newRedirector(t, w, env)
 			configure := func(value string) {
 				w.configure(t, s.misled(post, ""), s.bundle("one", value), target("", "fleet_bundle.one.bundles"))
 			}
@@ -132,7 +133,7 @@ func TestAttackClusterChangesItsIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newFixture(t, env), newWorkspace(t)
-			post := newRedirector(t, w, env, 0)
+			post := newRedirector(t, w, env)
 			configure := func(value string) {
 				w.configure(t, s.misled(post, ""), s.bundle("one", value), target("", "fleet_bundle.one.bundles"))
 			}
@@ -186,7 +187,7 @@ func (s *fixture) copyRelease(t *testing.T, from, to int, name string) {
 func TestAttackFirstCreateOnAnotherCluster(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
-	post := newRedirector(t, w, s.env, 0)
+	post := newRedirector(t, w, s.env)
 	w.configure(t, s.misled(post, fmt.Sprintf(", uid = %q", s.identity(t, 0))), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.run(t, "plan", "-input=false", "-out=tfplan")
 	post.turn(t, s.env, 2)

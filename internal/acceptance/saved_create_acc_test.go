@@ -210,7 +210,7 @@ func TestAttackCreateOnAnotherCluster(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	s, w := newFixture(t, env), newWorkspace(t)
-	post := newRedirector(t, w, env, 0)
+	post := newRedirector(t, w, env)
 	w.configure(t, s.misled(post, ""), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.run(t, "plan", "-input=false", "-out=tfplan")
 	post.turn(t, env, 2)

@@ -57,7 +57,7 @@ func newExplainer(c *Client, counts release.Readiness) *explainer {
 // all pending objects as they were last read. explain sends at most two list requests for the events of
 // each namespace, and two list requests for each object. What the identity may not read is left out.
 // After an interruption nothing is read.
-func (e *explainer) explain(ctx context.Context, unmet []Condition, pending []*resource.Info, seen liveObjects) {
+func (e *explainer) explain(ctx context.Context, unmet []Condition, pending []*resource.Info, seen LiveObjects) {
 	if len(unmet) == 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}

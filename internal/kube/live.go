@@ -40,24 +40,24 @@ type readResult struct {
 	err    error
 }
 
-// liveObjects are objects as they were last read.
-type liveObjects = map[*resource.Info]*unstructured.Unstructured
+// LiveObjects are objects as they were last read.
+type LiveObjects = map[*resource.Info]*unstructured.Unstructured
 
 // Live reads objects and returns those that exist and those that do not. Objects that could not be
 // read are in neither result.
-func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found liveObjects, absent []*resource.Info) {
+func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found LiveObjects, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, completeObjects))
 }
 
 // Existing is like Live, but reads only metadata, and objects of any owner. An object that a list
 // lacks counts as absent. The caller creates absent objects, which fails if such an object exists
 // after all.
-func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found liveObjects, absent []*resource.Info) {
+func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found LiveObjects, absent []*resource.Info) {
 	return sorted(objects, c.reader.read(ctx, objects, onlyMetadata))
 }
 
-func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found liveObjects, absent []*resource.Info) {
-	found = make(liveObjects, len(objects))
+func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found LiveObjects, absent []*resource.Info) {
+	found = make(LiveObjects, len(objects))
 	for _, object := range objects {
 		switch got := seen[object]; {
 		case got.err != nil:

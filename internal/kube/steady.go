@@ -143,7 +143,7 @@ func sleep(ctx context.Context, pause time.Duration) {
 
 // wait returns when all containers have run long enough. If one has restarted too often, or when ctx
 // ends, it returns the workloads that are not ready.
-func (s *steadiness) wait(ctx context.Context, seen liveObjects, report func([]Condition)) ([]Condition, error) {
+func (s *steadiness) wait(ctx context.Context, seen LiveObjects, report func([]Condition)) ([]Condition, error) {
 	pauses := retry.Unwatched().Pauses()
 	for {
 		conditions, pause, err := s.evaluate(ctx, seen)
@@ -166,7 +166,7 @@ func (s *steadiness) wait(ctx context.Context, seen liveObjects, report func([]C
 
 // evaluate reads the pods of the workloads that are left, and returns why they are not ready, and the
 // time after which one of them can be.
-func (s *steadiness) evaluate(ctx context.Context, seen liveObjects) (conditions []Condition, pause time.Duration, err error) {
+func (s *steadiness) evaluate(ctx context.Context, seen LiveObjects) (conditions []Condition, pause time.Duration, err error) {
 	pause = s.readyFor
 	pending := s.workloads
 	s.workloads = nil

@@ -69,7 +69,7 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 	if err := steady.begin(ctx); err != nil {
 		return err
 	}
-	seen := liveObjects{}
+	seen := LiveObjects{}
 	w := newReadyWaiter(c, objects, counts, seen)
 	w.isHopeless = new(failure).isFinal
 	if counts.Pending != nil {
@@ -96,7 +96,7 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 // Ready checks the objects once and fails with a *NotReadyError if an object is not ready. It uses
 // responses to writes as WaitReady does, unless it has to explain why an object is not ready.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	seen := liveObjects{}
+	seen := LiveObjects{}
 	w := newReadyWaiter(c, objects, counts, seen)
 	unseen := w.pending
 	if !counts.Explains {
@@ -112,7 +112,7 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 
 // newReadyWaiter returns a waiter for objects that are to become ready. It keeps the objects as they
 // were last read in seen.
-func newReadyWaiter(c *Client, objects []*resource.Info, counts release.Readiness, seen liveObjects) *waiter[Condition] {
+func newReadyWaiter(c *Client, objects []*resource.Info, counts release.Readiness, seen LiveObjects) *waiter[Condition] {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(object *resource.Info) bool { return isJob(object) && !counts.Jobs })
 	return newWaiter(c, objects, func(object *resource.Info, got readResult) (Condition, bool, error) {
 		if got.err != nil {

@@ -34,6 +34,7 @@ func (m *Masker) AddSecret(object map[string]any) {
 	m.AddValues(object["stringData"])
 }
 
+// IsSecret reports whether an object is a Secret.
 func IsSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }

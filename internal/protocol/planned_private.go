@@ -112,10 +112,10 @@ func lastField(unknown []byte, wanted protowire.Number) (field, error) {
 		}
 		if number == wanted {
 			_, _, tag := protowire.ConsumeTag(unknown)
-			switch kind {
-			case protowire.BytesType:
+			if kind == protowire.BytesType {
 				found.bytes, _ = protowire.ConsumeBytes(unknown[tag:])
-			case protowire.VarintType:
+			}
+			if kind == protowire.VarintType {
 				found.number, _ = protowire.ConsumeVarint(unknown[tag:])
 			}
 		}

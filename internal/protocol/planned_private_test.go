@@ -58,12 +58,14 @@ func TestPlannedPrivate(t *testing.T) {
 		"the last one counts":                    {request: with(with(named, fieldPlannedPrivate, []byte("x")), fieldPlannedPrivate, pinned), want: Planned{Private: map[string][]byte{"commit": []byte("abc")}}},
 		"no JSON":                                {request: with(named, fieldPlannedPrivate, []byte("x")), fails: true},
 	}
-	var reported Planned
-	client := serve(t, planner{reported: &reported})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			reported = Planned{}
-			var response message
+			t.Parallel()
+			var (
+				reported Planned
+				response message
+			)
+			client := serve(t, planner{reported: &reported})
 			err := client.Invoke(t.Context(), methodPlan, &test.request, &response, grpc.ForceCodec(message{}))
 			if (err != nil) != test.fails {
 				t.Fatalf("the error is %v", err)

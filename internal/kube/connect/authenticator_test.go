@@ -55,7 +55,7 @@ func TestCredentialsOfRequestsThatEnd(t *testing.T) {
 				end(over)
 				requests.Wait()
 				synctest.Wait()
-				if want := int32(min(patient, 1)); from.ended.Load() != want || from.begun.Load() > 2 {
+				if want := min(patient, 1); int(from.ended.Load()) != want || from.begun.Load() > 2 {
 					t.Errorf("%d readings ended of %d, want %d", from.ended.Load(), from.begun.Load(), want)
 				}
 			})
