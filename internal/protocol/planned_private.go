@@ -90,7 +90,7 @@ func decodePrivate(encoded []byte) (map[string][]byte, error) {
 	}
 	var private map[string][]byte
 	if err := json.Unmarshal(encoded, &private); err != nil {
-		return nil, fmt.Errorf("decoding the private data of a plan: %w", err)
+		return nil, fmt.Errorf("decoding the private data of the plan, so plan again: %w", err)
 	}
 	return private, nil
 }

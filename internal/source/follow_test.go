@@ -13,14 +13,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// A plan uses the followed version if it is newer than the deployed version, and only for the chart
-// that it belongs to.
-func TestFollowedChart(t *testing.T) {
-	t.Parallel()
-	server := charttest.New(t, charttest.Options{})
-	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		server.AddChart(charttest.Chart{Name: "web", Version: version, Files: map[string]string{"templates/a.yaml": "a: " + version + "\n"}})
-	}
+// newVersionStore returns an empty store, as in another process. It reads the version of a chart from
+// its content.
+func newVersionStore(t *testing.T) *source.Store {
+	t.Helper()
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +26,7 @@ func TestFollowedChart(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	store := source.New(source.Config{Charts: fetcher, PublicCharts: fetcher, Describe: func(b *bundle.Bundle) (name, version string, err error) {
+	return source.New(source.Config{Charts: fetcher, PublicCharts: fetcher, Describe: func(b *bundle.Bundle) (name, version string, err error) {
 		for _, file := range b.Files {
 			if content, ok := strings.CutPrefix(string(file.Content), "a: "); ok {
 				version = strings.TrimSpace(content)
@@ -38,10 +34,61 @@ func TestFollowedChart(t *testing.T) {
 		}
 		return "web", version, nil
 	}})
-	of := bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.1.x"}
-	request := source.Request{Spec: source.Spec{Files: map[string]string{}, Definition: &source.Definition{
+}
+
+func versioned(version string) charttest.Chart {
+	return charttest.Chart{Name: "web", Version: version, Files: map[string]string{"templates/a.yaml": "a: " + version + "\n"}}
+}
+
+func requestFor(of bundle.Chart) source.Request {
+	return source.Request{Spec: source.Spec{Files: map[string]string{}, Definition: &source.Definition{
 		Name: "web", Options: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Repo: of.Repo, Chart: of.Name, Version: of.Version}}},
 	}}}
+}
+
+// If Terraform keeps what a plan has found, the plan is complete. The plan before the apply finds the
+// same chart, although there is a newer one by then, and although versions are to be found again.
+func TestPlanThatIsKept(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	server.AddChart(versioned("1.0.0"))
+	request := requestFor(bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.x"})
+	request.Kept, request.Refresh = true, true
+	first, err := newVersionStore(t).Plan(t.Context(), request, "")
+	if web := first.Elements["web"]; err != nil || web.Version != "1.0.0" || web.Descriptor == "" {
+		t.Fatalf("the first plan has %+v, %v", web, err)
+	}
+	raw, err := first.Found.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.AddChart(versioned("1.1.0"))
+	if request.Found, err = source.DecodePins(raw); err != nil {
+		t.Fatal(err)
+	}
+	second, err := newVersionStore(t).Plan(t.Context(), request, "")
+	if diff := cmp.Diff(first.Elements, second.Elements); err != nil || diff != "" {
+		t.Errorf("the second plan, %v (-first +second):\n%s", err, diff)
+	}
+	request.Found = nil
+	if other, err := newVersionStore(t).Plan(t.Context(), request, ""); err != nil || other.Elements["web"].Version != "1.1.0" {
+		t.Errorf("another plan has %+v, %v", other.Elements["web"], err)
+	}
+	if _, err := source.DecodePins([]byte("{")); err == nil {
+		t.Error("damaged pins are read")
+	}
+}
+
+// A plan uses the followed version if it is newer than the deployed version, and only for the chart
+// that it belongs to.
+func TestFollowedChart(t *testing.T) {
+	t.Parallel()
+	server, store := charttest.New(t, charttest.Options{}), newVersionStore(t)
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		server.AddChart(versioned(version))
+	}
+	of := bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.1.x"}
+	request := requestFor(of)
 	settled, err := store.Settle(t.Context(), request, nil, true, "")
 	if version := settled.Elements["web"].Version; err != nil || version != "1.1.0" {
 		t.Fatalf("version %q, %v", version, err)

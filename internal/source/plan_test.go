@@ -19,8 +19,8 @@ func planner(t *testing.T) *source.Store {
 	return newStoreWith(t, source.Config{Describe: func(b *bundle.Bundle) (chart, version string, err error) { return b.Name, "0.0.0", nil }})
 }
 
-// A branch that was only resolved now may have another commit at the apply. A stored commit, or a
-// commit in the configuration, does not change.
+// A branch that was only resolved now may have another commit at the apply, unless Terraform keeps
+// what the plan has found. A stored commit, or a commit in the configuration, does not change.
 func TestPlanPinsCommits(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
@@ -29,18 +29,20 @@ func TestPlanPinsCommits(t *testing.T) {
 	tests := map[string]struct {
 		ref    source.Ref
 		stored string
+		kept   bool
 		want   string
 		pinned bool
 	}{
-		"a branch":                       {want: head},
-		"a branch that is known":         {stored: first, want: first, pinned: true},
-		"a commit":                       {ref: source.Ref{Revision: first}, want: first, pinned: true},
-		"a commit, and another is known": {ref: source.Ref{Revision: first}, stored: head, want: first, pinned: true},
+		"a branch":                        {want: head},
+		"a branch of a plan that is kept": {kept: true, want: head, pinned: true},
+		"a branch that is known":          {stored: first, want: first, pinned: true},
+		"a commit":                        {ref: source.Ref{Revision: first}, want: first, pinned: true},
+		"a commit, and another is known":  {ref: source.Ref{Revision: first}, stored: head, want: first, pinned: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := source.Request{Spec: source.Spec{Read: readApps()}, Git: source.GitSource{Repo: server.URL("fleet"), Ref: test.ref}}
+			r := source.Request{Spec: source.Spec{Read: readApps()}, Git: source.GitSource{Repo: server.URL("fleet"), Ref: test.ref}, Kept: test.kept}
 			planned, err := planner(t).Plan(t.Context(), r, test.stored)
 			if err != nil {
 				t.Fatal(err)

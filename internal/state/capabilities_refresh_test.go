@@ -3,6 +3,7 @@ package state_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,7 +80,7 @@ func TestCapabilitiesAfterWrite(t *testing.T) {
 }
 
 // The plan of a create reads each cluster once if one of its deployments depends on capabilities.
-// The capabilities that it reads can still grow.
+// It returns what it has read, and whether that can still grow, and both survive private state.
 func TestCapabilitiesOfACreate(t *testing.T) {
 	t.Parallel()
 	served := target.Capabilities{Version: "v1.31.0", APIs: []string{"v1"}}
@@ -98,7 +99,21 @@ func TestCapabilitiesOfACreate(t *testing.T) {
 		deployed("b", "web"), deployed("a", "web"), deployed("a", "db"), deployed("a", "plain"), deployed("a", "fixed"), deployed("unmade", "web"),
 	}
 	wanted[4].Capabilities = &fixed
-	reader.PinCreate(t.Context(), wanted, func(string) bool { return true })
+	found := reader.PinCreate(t.Context(), wanted, func(cluster string) bool { return cluster == "a" })
+	packed, err := state.PackedCapabilities(nil).Repack(nil, found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := packed.Unpack()
+	if diff := cmp.Diff(state.ClusterCapabilities{"a": growing}, unpacked); err != nil || diff != "" {
+		t.Errorf("kept, %v (-want +got):\n%s", err, diff)
+	}
+	steady := slices.Clone(wanted[1:2])
+	steady[0].Capabilities = nil
+	reader.PinCreate(t.Context(), steady, func(string) bool { return false })
+	if diff := cmp.Diff(&served, steady[0].Capabilities); diff != "" {
+		t.Errorf("on a cluster that cannot grow (-want +got):\n%s", diff)
+	}
 	want := []*target.Capabilities{nil, &growing, &growing, nil, &fixed, nil}
 	for i, d := range wanted {
 		if diff := cmp.Diff(want[i], d.Capabilities); diff != "" {
@@ -106,7 +121,7 @@ func TestCapabilitiesOfACreate(t *testing.T) {
 		}
 	}
 	reader.PinCreate(t.Context(), wanted[3:], func(string) bool { return true })
-	if diff := cmp.Diff([][]string{{"a", "b"}}, read); diff != "" {
+	if diff := cmp.Diff([][]string{{"a", "b"}, {"a"}}, read); diff != "" {
 		t.Errorf("clusters read (-want +got):\n%s", diff)
 	}
 	state.ClusterCapabilities{"a": served}.Pin(wanted)
