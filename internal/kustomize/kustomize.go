@@ -57,8 +57,9 @@ func Build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	return built, nil
 }
 
-// running is held while kustomize runs: it keeps the schema of Kubernetes in variables, which it fills at
-// the first use without a lock. A worker runs one kustomization at a time anyway.
+// running is held while code of kustomize runs, also while it reads plugins: it keeps the schema of
+// Kubernetes in variables, which it fills at the first use without a lock. A worker runs one
+// kustomization at a time anyway.
 var running sync.Mutex //nolint:gochecknoglobals // it protects variables of a library
 
 func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
@@ -69,6 +70,8 @@ func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 		}
 	}
 	root := path.Join("/", dir)
+	running.Lock()
+	defer running.Unlock()
 	if len(rendered) > 0 {
 		if err := addRendered(memory, root, rendered); err != nil {
 			return nil, err
@@ -78,8 +81,6 @@ func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 		return nil, err
 	}
 	limitCopies()
-	running.Lock()
-	defer running.Unlock()
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, root)
 	if err != nil {
 		return nil, err
