@@ -245,7 +245,6 @@ func recordOfWrite(d target.Deployment, written release.Written, proof release.P
 		Chart:     written.Rendering.Chart,
 		Version:   written.Rendering.Version,
 		Digest:    d.Digest,
-		State:     status.Ready,
 		Objects:   written.Rendering.Hashes(),
 		Rules:     release.RulesOf(d.Options),
 		Known:     knownOf(d, written, proof),
@@ -256,11 +255,12 @@ func recordOfWrite(d target.Deployment, written release.Written, proof release.P
 		record.Objects = numbered(record.Objects, d.Digest)
 	}
 	record.Counts.Ready = len(record.Objects)
+	var facts status.Facts
 	if written.NotReady != nil {
 		record.Counts = record.Counts.WithoutReading(max(1, unreadyCount(written.NotReady)))
-		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
+		facts.NotReady = written.NotReady.Error()
 	}
-	return record
+	return record.With(facts)
 }
 
 // numbered returns as many objects, with numbers in place of their keys, and a hash of the deployment

@@ -10,7 +10,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // clusterRemoval removes the deployments of one cluster that are to be uninstalled.
@@ -103,7 +102,7 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
 	case err == nil:
 		return true
 	case touched:
-		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
+		prior.Counts = prior.Counts.Unseen()
 		c.run.results.addFailed(key, doing, err, &prior)
 	default:
 		c.run.results.addUntouched(key, doing, err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // stateAfterFailure reads what a failed write left on the cluster, and returns nil when no release
@@ -21,7 +20,6 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	if w.had && !prior.isAt(d) {
 		// The working release is the one that the deployment was to move from. The new release may
 		// exist as well.
-		prior.State = status.ErrApplied
 		if err != nil || release.Exists(observed) {
 			known = w.seen(known, observed)
 			prior.Left = append(without(prior.Left, known), known)
@@ -30,8 +28,8 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	}
 	left := Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
-		State: status.ErrApplied, Objects: prior.Objects,
-		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
+		Objects: prior.Objects,
+		Counts:  prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
 		Yielded: prior.Yielded, HidesNames: prior.HidesNames, BundleLabels: prior.BundleLabels, Known: known, Left: prior.Left,
 	}
 	if !w.had || written.Revision != 0 {
@@ -74,7 +72,7 @@ func (w *deploymentWrite) failWithPanic(err error) {
 		return
 	}
 	w.run.results.addFailed(w.key, doing, err, &Record{
-		Release: d.Release, Namespace: d.Namespace, State: status.ErrApplied, Rules: release.RulesOf(d.Options),
+		Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options),
 		BundleLabels: d.Bundle.Labels(), Known: w.knownAfterFailure(release.Written{}),
 	})
 }

@@ -136,13 +136,12 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 	if !action.Writes() {
 		isPlanned = isPlanned || w.stays()
 		if err := w.adopt(ctx, &record, written, turn); err != nil {
-			w.run.results.addFailed(w.key, action.Doing(), err, &record)
+			w.run.results.addKept(w.key, action.Doing(), err, &record)
 			return nil
 		}
 	}
 	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, proof: claimant.Proof, stores: action.Writes(), isPlanned: isPlanned})
 	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
-		record.State = status.ErrApplied
 		w.run.results.addFailed(w.key, "removing the former release", err, &record)
 		return nil
 	}

@@ -46,7 +46,7 @@ func reportOf(record Record, finding release.Finding) Report {
 		return report
 	}
 	report.Message = strings.Join(objects, "; ")
-	if _, ofObjects := status.Judge(finding); record.Message != ofObjects {
+	if _, ofObjects := status.FactsOf(finding).State(); record.Message != ofObjects {
 		report.Message = record.Message + "; " + report.Message
 	}
 	return report

@@ -28,7 +28,7 @@ func TestReportsNameAllObjects(t *testing.T) {
 			key := deploy.Key{Cluster: "a", Bundle: "web"}
 			message := "short"
 			if test.state == status.NotReady {
-				_, message = status.Judge(test.finding)
+				_, message = status.FactsOf(test.finding).State()
 			}
 			found := deploy.Observation{
 				Records:  map[deploy.Key]deploy.Record{key: {State: test.state, Message: message, Counts: status.Counts{NotReady: 2}}},

@@ -123,11 +123,14 @@ func (r *results) addSucceeded(key Key, record Record) {
 // addUntouched notes a failure before anything was written: the former record is still true.
 func (r *results) addUntouched(key Key, doing string, err error) {
 	prior, ok := r.prior[key]
-	if !ok {
-		r.addFailed(key, doing, err, nil)
-		return
+	switch {
+	case !ok:
+		r.addKept(key, doing, err, nil)
+	case prior.State == status.ErrApplied: // It has failed again, for another reason.
+		r.addFailed(key, doing, err, &prior)
+	default:
+		r.addKept(key, doing, err, &prior)
 	}
-	r.addFailed(key, doing, err, &prior)
 }
 
 // addAllUntouched notes one failure for deployments of which nothing was written.
@@ -139,12 +142,11 @@ func (r *results) addAllUntouched(keys []Key, doing string, err error) {
 
 // addHeld notes a deployment that was not begun. Its record from before stays valid.
 func (r *results) addHeld(key Key, doing string, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.fail(key, doing, err)
 	if prior, ok := r.prior[key]; ok {
-		r.records[key] = prior
+		r.addKept(key, doing, err, &prior)
+		return
 	}
+	r.addKept(key, doing, err, nil)
 }
 
 // fail notes a failure. The caller must hold the lock.
@@ -180,17 +182,21 @@ func (r *results) isAsBefore(key Key) bool {
 	return r.asBefore[key]
 }
 
-// addFailed notes a failure and the record of what exists now, nil for nothing.
+// addFailed notes an operation that failed, and the record of what it left, nil for nothing.
 func (r *results) addFailed(key Key, doing string, err error, left *Record) {
+	if left != nil {
+		failed := left.With(status.Facts{Failed: err.Error()})
+		left = &failed
+	}
+	r.addKept(key, doing, err, left)
+}
+
+// addKept notes a failure and the record of what exists now, nil for nothing.
+func (r *results) addKept(key Key, doing string, err error, record *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fail(key, doing, err)
-	if left == nil {
-		return
+	if record != nil {
+		r.records[key] = *record
 	}
-	record := *left
-	if record.State == status.ErrApplied {
-		record.Message = status.Message(err.Error())
-	}
-	r.records[key] = record
 }

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -13,6 +14,13 @@ func (r Record) observation(observed release.Observed, ownership release.Ownersh
 		o.NotReady = r.Message
 	}
 	return o
+}
+
+// With returns the record with the state that facts give.
+func (r Record) With(facts status.Facts) Record {
+	state, message := facts.State()
+	r.State, r.Message = state, status.Message(mask.Printable(message))
+	return r
 }
 
 // after returns the record after an observation. If the objects were not read, their counts stay

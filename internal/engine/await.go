@@ -91,13 +91,10 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 	case err == nil:
 		w.run.succeed(key, record)
 	case errors.As(err, &offline) && w.run.engine.settings.OnOffline == LeaveOffline:
-		record.State, record.Waits = status.WaitApplied, true
+		record.Waits = true
 		w.run.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Waits: "the agent " + offline.seen()})
 		w.run.succeed(key, record)
 	default:
-		if record.State == status.Ready { // The state of the version before.
-			record.State = status.WaitApplied
-		}
 		if of, ok := errors.AsType[*StateError](err); ok && of.Message != "" && p.deployment.HasSecretContent() {
 			of.Message = withoutSecrets(deploy.Record{}, waiter.last)
 		}
@@ -131,7 +128,7 @@ func (w *waiter) wait(ctx context.Context) error {
 	for {
 		bd, changed, err := w.work.run.tracker.deployment(w.id)
 		w.see(ctx, bd)
-		state, text := w.last.determine(w.work.run.engine.texts)
+		state, text := w.last.facts(w.work.run.engine.texts).State()
 		if done, failure := w.judge(ctx, state, text); done {
 			return failure
 		}
@@ -262,9 +259,8 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 		},
 	}
 	record.Objects = objectsOf(p, s.deployment)
-	var text string
-	record.State, text = s.determine(w.run.engine.texts)
-	record.Message = status.Message(mask.PrintableLine(d.Mask(text)))
+	state, text := s.facts(w.run.engine.texts).State()
+	record.State, record.Message = state, status.Message(mask.PrintableLine(d.Mask(text))) // Masked before it is cut.
 	record.Counts = countsOf(record, s.deployment)
 	return record
 }

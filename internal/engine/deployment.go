@@ -92,6 +92,7 @@ type metadata struct {
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
+	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
@@ -139,16 +140,37 @@ func (t texts) shown(text string) string {
 	return mask.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
 }
 
-// failureOf returns the message of a condition whose status is False. found is false if there is no
-// such condition.
-func failureOf(conditions []condition, kind string) (text string, found bool) {
+// failureOf returns the condition of a type if its status is False.
+func failureOf(conditions []condition, kind string) (failed condition, found bool) {
 	for _, c := range conditions {
 		if c.Type == kind && c.Status == "False" {
-			return c.Message, true
+			return c, true
 		}
 	}
-	return "", false
+	return condition{}, false
 }
+
+// reasonError is the reason that Fleet gives a condition for any error (Fleet:
+// internal/cmd/agent/deployer/monitor/condition.go).
+const reasonError = "Error"
+
+// waitsForDependencies begins the message of a deployment that waits for others in a Fleet before
+// 0.16.2, which gives it reasonError (Fleet: internal/cmd/agent/deployer/deployer.go,
+// NotReadyDependenciesError).
+const waitsForDependencies = "dependent bundle(s) are not ready: "
+
+// isError reports whether a condition whose status is False reports an error. With any other reason the
+// agent waits for something, such as WaitingForDependency.
+func (c condition) isError() bool {
+	return (c.Reason == "" || c.Reason == reasonError) && !strings.HasPrefix(c.Message, waitsForDependencies)
+}
+
+// text returns what a condition says, never "".
+func (c condition) text(t texts) string {
+	return firstText(t.shown(c.Message), t.shown(c.Reason), noReason)
+}
+
+const noReason = "Fleet gives no reason"
 
 // hasErrorOf reports whether d has the error of former, the deployment before a change. The agent
 // removes an error when it has carried out the change (Fleet:
@@ -157,14 +179,10 @@ func (d *bundleDeployment) hasErrorOf(former *bundleDeployment) bool {
 	if d == nil || former == nil || d.Spec.DeploymentID == former.Spec.DeploymentID {
 		return false
 	}
-	text, failed := failureOf(d.Status.Conditions, "Deployed")
-	formerText, hadFailed := failureOf(former.Status.Conditions, "Deployed")
-	return failed && hadFailed && text == formerText
+	now, failed := failureOf(d.Status.Conditions, "Deployed")
+	before, hadFailed := failureOf(former.Status.Conditions, "Deployed")
+	return failed && hadFailed && now == before
 }
-
-// waitsForDependencies is in the message of a deployment that waits for others
-// (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
-const waitsForDependencies = "dependent bundle(s) are not ready"
 
 const notApplied = "the agent has not applied the last change yet"
 
@@ -219,73 +237,85 @@ func (a agent) seen() string {
 	return "was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
 }
 
-// determine returns the state of a deployment in Fleet's terms, and the reason, "" for Ready. The
-// first condition that is true decides. The result differs from Fleet's own GetDeploymentState
+// facts translates what Fleet reports of a deployment. It differs from Fleet's own GetDeploymentState
 // (internal/cmd/controller/summary/summary.go) in two cases. A BundleDeployment that was computed
 // from an earlier Bundle counts as not applied. A failed install counts as failed.
-func (s sighting) determine(t texts) (status.State, string) {
+func (s sighting) facts(t texts) status.Facts {
 	if s.bundleMessage != "" {
-		return status.ErrApplied, t.shown(s.bundleMessage)
+		return status.Facts{Failed: firstText(t.shown(s.bundleMessage), noReason)}
 	}
 	bd := s.deployment
 	if err := bd.checkReadable(); err != nil {
-		return status.ErrApplied, t.shown(err.Error())
+		return status.Facts{Failed: t.shown(err.Error())}
 	}
 	isMissing := bd == nil || bd.Metadata.DeletionTimestamp != ""
+	isLatest := !isMissing && bd.Metadata.Labels[labelDigest] == s.digest
 	switch {
-	case s.agent.offline && (isMissing || bd.Metadata.Labels[labelDigest] != s.digest):
+	case s.agent.offline && !isLatest:
 		// The progress of Fleet's controller makes no difference, so a refresh soon after an apply
 		// finds the same state.
-		return status.WaitApplied, notApplied + s.agent.text()
+		return status.Facts{Unfinished: notApplied + s.agent.text()}
 	case isMissing:
-		return status.Pending, "Fleet has not created its BundleDeployment yet"
-	}
-	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")
-	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
-	switch {
-	case bd.Metadata.Labels[labelDigest] != s.digest, s.isUnobserved:
-		return status.WaitApplied, "Fleet's controller has not processed the last change of the Bundle yet"
+		return status.Facts{Absent: "Fleet has not created its BundleDeployment yet"}
+	case !isLatest, s.isUnobserved:
+		return status.Facts{Unfinished: "Fleet's controller has not processed the last change of the Bundle yet"}
 	case s.lacksValues():
-		return status.WaitApplied, "Fleet waits for the Secret with the values of its BundleDeployment"
-	case !isApplied && failed && strings.Contains(deployed, waitsForDependencies):
-		return status.WaitApplied, t.shown(deployed)
+		return status.Facts{Unfinished: "Fleet waits for the Secret with the values of its BundleDeployment"}
 	case s.isFormer:
-		return status.WaitApplied, notApplied + s.agent.text()
-	case !isApplied && failed:
-		return status.ErrApplied, t.shown(deployed) + s.agent.text()
-	case bd.Spec.DeploymentID == "":
-		return status.Pending, "Fleet holds the deployment" + bd.heldBecause()
-	case !isApplied:
-		return status.WaitApplied, notApplied + s.agent.text()
+		return status.Facts{Unfinished: notApplied + s.agent.text()}
+	case bd.Spec.DeploymentID == "" || bd.Spec.DeploymentID != bd.Status.AppliedDeploymentID:
+		return s.unapplied(t)
 	}
-	if text, is := failureOf(bd.Status.Conditions, "Installed"); is {
-		return status.ErrApplied, t.shown(text)
-	}
-	return s.determineApplied(t)
+	return bd.applied(t)
 }
 
-// determineApplied returns the state of a deployment that its agent has applied.
-func (s sighting) determineApplied(t texts) (status.State, string) {
+// unapplied returns the facts of a deployment that its agent has not applied.
+func (s sighting) unapplied(t texts) status.Facts {
 	bd := s.deployment
-	if text, is := failureOf(bd.Status.Conditions, "Monitored"); is && !bd.Status.Ready {
-		return status.ErrApplied, t.shown(text)
-	}
-	finding := bd.finding(t)
+	failed, hasFailed := failureOf(bd.Status.Conditions, "Deployed")
 	switch {
-	case !bd.Status.Ready && len(finding.NotReady) == 0:
-		text, _ := failureOf(bd.Status.Conditions, "Ready")
-		return status.NotReady, firstText(t.shown(text), "not ready")
-	case !bd.Status.Ready:
-		_, text := status.Judge(release.Finding{NotReady: finding.NotReady})
-		return status.NotReady, text
-	case bd.Spec.DeploymentID != bd.Spec.StagedDeploymentID:
-		return status.OutOfSync, "Fleet holds the last change" + bd.heldBecause()
-	case !bd.Status.NonModified:
-		finding.NotReady = nil
-		_, text := status.Judge(finding)
-		return status.Modified, firstText(text, "objects are not as they were deployed")
+	case hasFailed && failed.isError():
+		return status.Facts{Failed: failed.text(t) + s.agent.text()}
+	case hasFailed:
+		return status.Facts{Unfinished: failed.text(t) + s.agent.text()}
+	case bd.Spec.DeploymentID == "":
+		return status.Facts{Absent: "Fleet holds the deployment" + bd.heldBecause()}
 	}
-	return status.Ready, ""
+	return status.Facts{Unfinished: notApplied + s.agent.text()}
+}
+
+// applied returns the facts of a deployment that its agent has applied.
+func (d *bundleDeployment) applied(t texts) status.Facts {
+	f := status.FactsOf(d.finding(t))
+	if d.Status.NonModified {
+		f.Drift = ""
+	} else {
+		f.Drift = firstText(f.Drift, "objects are not as they were deployed")
+	}
+	if d.Spec.DeploymentID != d.Spec.StagedDeploymentID {
+		f.Outdated = "Fleet holds the last change" + d.heldBecause()
+	}
+	if d.Status.Ready {
+		f.NotReady = ""
+	} else {
+		failed, _ := failureOf(d.Status.Conditions, "Ready")
+		f.NotReady = firstText(f.NotReady, t.shown(failed.Message), "not ready")
+		d.addFailure(&f, "Monitored", t)
+	}
+	d.addFailure(&f, "Installed", t)
+	return f
+}
+
+// addFailure adds the error or the wait that a condition reports.
+func (d *bundleDeployment) addFailure(f *status.Facts, kind string, t texts) {
+	failed, is := failureOf(d.Status.Conditions, kind)
+	switch {
+	case !is:
+	case failed.isError():
+		f.Failed = failed.text(t)
+	default:
+		f.Unfinished = failed.text(t)
+	}
 }
 
 func firstText(texts ...string) string {
@@ -320,7 +350,7 @@ func (d *bundleDeployment) trim() {
 	of := &d.Status
 	of.Conditions = slices.Clone(of.Conditions[:min(len(of.Conditions), maxConditions)])
 	for i := range of.Conditions {
-		of.Conditions[i].Message = short(of.Conditions[i].Message)
+		of.Conditions[i].Reason, of.Conditions[i].Message = short(of.Conditions[i].Reason), short(of.Conditions[i].Message)
 	}
 	of.Resources = slices.Clone(of.Resources[:min(len(of.Resources), maxResources)])
 	of.NonReadyStatus = slices.Clone(of.NonReadyStatus[:min(len(of.NonReadyStatus), maxObjects)])

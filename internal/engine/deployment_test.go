@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-func TestDetermine(t *testing.T) {
+func TestFacts(t *testing.T) {
 	t.Parallel()
 	const applied = `"spec": {"deploymentID": "1", "stagedDeploymentID": "1"}, "status": {"appliedDeploymentID": "1", `
 	tests := map[string]struct {
@@ -38,6 +38,11 @@ func TestDetermine(t *testing.T) {
 		"error of the deployment before":   {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"appliedDeploymentID": "1", "conditions": [{"type": "Deployed", "status": "False", "message": "YAML parse error"}]}}`, with: sighting{isFormer: true}, state: status.WaitApplied, text: "the agent has not applied the last change yet"},
 		"back, and the error stands":       {deployment: `{` + applied + `"ready": true, "nonModified": true, "conditions": [{"type": "Deployed", "status": "False", "message": "YAML parse error"}]}}`, with: sighting{isFormer: true}, state: status.WaitApplied, text: "the agent has not applied the last change yet"},
 		"waits for dependencies":           {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "message": "dependent bundle(s) are not ready: [db]"}]}}`, state: status.WaitApplied, text: "dependent bundle(s) are not ready: [db]"},
+		"waits, since Fleet 0.16.2":        {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "reason": "WaitingForDependency", "message": "waiting for dependent bundle(s) to reach an accepted state: db (state: NotReady, accepted: Ready)"}]}}`, state: status.WaitApplied, text: "waiting for dependent bundle(s) to reach an accepted state: db (state: NotReady, accepted: Ready)"},
+		"waits for what a later Fleet has": {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "reason": "WaitingForQuota"}]}}`, state: status.WaitApplied, text: "WaitingForQuota"},
+		"applied, and the install waits":   {deployment: `{` + applied + `"ready": true, "nonModified": true, "conditions": [{"type": "Installed", "status": "False", "reason": "WaitingForHook", "message": "a hook runs"}]}}`, state: status.WaitApplied, text: "a hook runs"},
+		"a chart that quotes a wait":       {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False", "reason": "Error", "message": "execution error: dependent bundle(s) are not ready: [db]"}]}}`, state: status.ErrApplied, text: "execution error: dependent bundle(s) are not ready: [db]"},
+		"an error without a message":       {deployment: `{"spec": {"deploymentID": "2", "stagedDeploymentID": "2"}, "status": {"conditions": [{"type": "Deployed", "status": "False"}]}}`, state: status.ErrApplied, text: "Fleet gives no reason"},
 		"install failed, and applied":      {deployment: `{` + applied + `"conditions": [{"type": "Installed", "status": "False", "message": "exists and cannot be imported"}]}}`, state: status.ErrApplied, text: "exists and cannot be imported"},
 		"not ready":                        {deployment: `{` + applied + `"nonReadyStatus": [{"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "a", "name": "b", "summary": {"message": ["0 of 1 available"]}}]}}`, state: status.NotReady, text: "not ready: Deployment a/b is 0 of 1 available"},
 		"not ready, nobody says why":       {deployment: `{` + applied + `"conditions": []}}`, state: status.NotReady, text: "not ready"},
@@ -62,7 +67,7 @@ func TestDetermine(t *testing.T) {
 					test.with.deployment.Metadata.Labels = map[string]string{labelDigest: "v1-new"}
 				}
 			}
-			state, text := test.with.determine(texts{masker})
+			state, text := test.with.facts(texts{masker}).State()
 			if state != test.state || text != test.text {
 				t.Errorf("got %s %q, want %s %q", state, text, test.state, test.text)
 			}
@@ -86,7 +91,7 @@ func TestAttackHugeStatus(t *testing.T) {
 	if kept := len(bd.Status.Conditions[0].Message) + len(bd.Status.Resources); kept > 5*maxText+maxResources {
 		t.Errorf("%d bytes and objects are kept", kept)
 	}
-	_, text := sighting{deployment: bd, digest: "v1-new"}.determine(texts{&mask.Masker{}})
+	_, text := sighting{deployment: bd, digest: "v1-new"}.facts(texts{&mask.Masker{}}).State()
 	if len(text) > maxText+100 {
 		t.Errorf("the message has %d bytes", len(text))
 	}

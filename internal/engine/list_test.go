@@ -96,7 +96,7 @@ func TestUnreadableDeployment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, text := sighting{deployment: &bd}.determine(texts{&mask.Masker{}})
+	state, text := sighting{deployment: &bd}.facts(texts{&mask.Masker{}}).State()
 	if state != status.ErrApplied || !strings.HasPrefix(text, "the status of BundleDeployment b/web, which") || strings.ContainsRune(text, '\x1b') {
 		t.Errorf("state %s, %q", state, text)
 	}

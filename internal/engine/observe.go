@@ -92,9 +92,9 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		}
 		switch {
 		case !of.isUnchanged() || !delivered:
-			record.State, record.Message = status.OutOfSync, "another client has changed the Bundle "+of.Name
+			record = record.With(status.Facts{Outdated: "another client has changed the Bundle " + of.Name})
 		case digest == emptyDigest:
-			record.State, record.Message = status.WaitApplied, "its removal is not finished"
+			record = record.With(status.Facts{Unfinished: "its removal is not finished"})
 		default:
 			record.Digest = digest
 		}
@@ -148,12 +148,11 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 	if drift == deploy.DriftNone {
 		return record, nil
 	}
-	var text string
-	record.State, text = s.determine(e.texts)
-	if drift == deploy.DriftRelease && record.State == status.Modified {
-		record.State, text = status.Ready, ""
+	facts := s.facts(e.texts)
+	if drift == deploy.DriftRelease {
+		facts.Drift = ""
 	}
-	record.Message = status.Message(mask.PrintableLine(text))
+	record = record.With(facts)
 	record.Waits = s.agent.offline && e.settings.OnOffline == LeaveOffline && record.State == status.WaitApplied
 	switch {
 	case s.deployment == nil || !record.State.Settled() && record.State != status.Modified && record.State != status.OutOfSync:
@@ -208,9 +207,9 @@ func progressOf(bundle map[string]any) bundleProgress {
 	if of.Status.ObservedGeneration == of.Metadata.Generation {
 		return bundleProgress{isObserved: true}
 	}
-	text, _ := failureOf(of.Status.Conditions, "Ready")
-	if summary.MatchString(text) {
+	failed, _ := failureOf(of.Status.Conditions, "Ready")
+	if summary.MatchString(failed.Message) {
 		return bundleProgress{}
 	}
-	return bundleProgress{message: text}
+	return bundleProgress{message: failed.Message}
 }

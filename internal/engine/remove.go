@@ -95,9 +95,9 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	for _, key := range keys {
 		if err := left[key.Cluster]; err != nil {
 			prior := r.request.Prior[key]
-			prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
-			prior.Message = status.Message(err.Error())
-			r.fail(key, "removing", err, &prior)
+			prior.Counts = prior.Counts.Unseen()
+			failed := prior.With(status.Facts{Failed: err.Error()})
+			r.fail(key, "removing", err, &failed)
 		}
 	}
 	if len(dropped) == 0 {
@@ -209,7 +209,7 @@ func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []
 				if err := starved.mend(ctx, r.run, s); err != nil {
 					return err
 				}
-				if state, text := s.determine(r.engine.texts); state != status.Ready {
+				if state, text := s.facts(r.engine.texts).State(); state != status.Ready {
 					return &StateError{State: state, Message: firstText(text, pending.Error())}
 				}
 				return pending

@@ -203,8 +203,8 @@ func (l LostReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.K
 	maps.Copy(all, records)
 	for key, known := range l {
 		all[key] = deploy.Record{
-			Release: known.Release, Namespace: known.Namespace, State: status.WaitApplied, Message: "the release was missing and exists again", Known: known,
-		}
+			Release: known.Release, Namespace: known.Namespace, Known: known,
+		}.With(status.Facts{Unfinished: "the release was missing and exists again"})
 	}
 	return all
 }

@@ -31,62 +31,101 @@ type Observation struct {
 	NotReady string
 }
 
-// DetermineState returns the state of a deployment and the reason, "" for Ready. It is the
-// only function that derives a state from an observation. The first condition that is true
-// decides:
-//
-//  1. There is no release: Pending.
-//  2. Another tool or target created the newest revision, or the record was changed:
-//     Modified, even if that revision failed. Fleet uses the revision that it has written
-//     itself (its internal/helmdeployer/history.go), so a failure of another tool does not
-//     count for the deployment. An apply does not repair such a failure either; it needs
-//     take_ownership.
-//  3. The last operation failed: ErrApplied. It was interrupted: WaitApplied.
-//  4. Objects are not ready: NotReady.
-//  5. The deployed digest is not the wanted one: OutOfSync.
-//  6. Objects differ from those that were deployed: Modified.
-//
-// 3 to 6 are in Fleet's order (its internal/cmd/controller/summary/summary.go,
-// GetDeploymentState).
-func DetermineState(o Observation) (State, string) {
-	switch {
-	case !release.Exists(o.Release):
-		return Pending, "it is not deployed"
-	case o.Ownership == release.OtherTool:
-		return Modified, Message("the newest revision was created by " + cmp.Or(o.Maker.Name, "another tool"))
-	case o.Ownership != release.Self:
-		return Modified, "the release has another owner"
-	case o.RecordChanged:
-		return Modified, "the release record was changed, so its hooks will not run"
-	case o.Failed || o.Release.Status == release.StatusFailed:
-		if o.IsAsWanted() {
-			return ErrApplied, "the last operation failed, but its objects are as wanted and ready"
+// Facts are the reasons for the state of a deployment, however it is delivered. A reason is "" if it
+// does not apply. The zero value is a deployment that is Ready.
+type Facts struct {
+	// Absent is why there is no deployment: Pending.
+	Absent string
+	// Foreign is which other tool or target changed the release or its record: Modified, even if the last
+	// operation failed. Fleet uses the revision that it has written itself (its
+	// internal/helmdeployer/history.go), so a failure of another tool does not count for the deployment.
+	// An apply does not repair such a failure either; it needs take_ownership.
+	Foreign string
+	// Failed is why the last operation failed: ErrApplied.
+	Failed string
+	// Unfinished is what the last operation waits for, or how it ended early: WaitApplied.
+	Unfinished string
+	// NotReady is which objects are not ready: NotReady.
+	NotReady string
+	// Outdated is why the deployed version is not the wanted one: OutOfSync.
+	Outdated string
+	// Drift is which objects differ from those that were deployed: Modified.
+	Drift string
+}
+
+// State returns the state of a deployment and the reason, "" for Ready. It is the only function that
+// decides a state. The first reason that applies decides. From Failed on they are in Fleet's order
+// (its internal/cmd/controller/summary/summary.go, GetDeploymentState).
+func (f Facts) State() (State, string) {
+	for _, fact := range []struct {
+		state State
+		why   string
+	}{
+		{Pending, f.Absent},
+		{Modified, f.Foreign},
+		{ErrApplied, f.Failed},
+		{WaitApplied, f.Unfinished},
+		{NotReady, f.NotReady},
+		{OutOfSync, f.Outdated},
+		{Modified, f.Drift},
+	} {
+		if fact.why != "" {
+			return fact.state, fact.why
 		}
-		return ErrApplied, "the last operation failed"
-	case o.Release.Status != release.StatusDeployed:
-		return WaitApplied, Message("the last operation was interrupted: " + string(o.Release.Status))
 	}
-	state, message := o.ofObjects()
-	if o.Wanted != "" && o.Release.Mark.Digest != o.Wanted && state != NotReady {
-		return OutOfSync, "the deployed version is not the wanted one"
+	return Ready, ""
+}
+
+// DetermineState returns the state of a deployment whose release was read, and the reason.
+func DetermineState(o Observation) (State, string) { return o.facts().State() }
+
+func (o Observation) facts() Facts {
+	if !release.Exists(o.Release) {
+		return Facts{Absent: "it is not deployed"}
 	}
-	return state, message
+	var f Facts
+	if o.Objects != nil {
+		f = FactsOf(*o.Objects)
+		if f == (Facts{}) && len(o.Objects.Refused) > 0 {
+			f.NotReady = o.NotReady
+		}
+	}
+	f.Foreign, f.Failed = o.foreign(), o.failure()
+	if o.Release.Status != release.StatusDeployed {
+		f.Unfinished = Message("the last operation was interrupted: " + string(o.Release.Status))
+	}
+	if o.Wanted != "" && o.Release.Mark.Digest != o.Wanted {
+		f.Outdated = "the deployed version is not the wanted one"
+	}
+	return f
+}
+
+// foreign returns who else changed the release, "" if the target did.
+func (o Observation) foreign() string {
+	switch {
+	case o.Ownership == release.OtherTool:
+		return Message("the newest revision was created by " + cmp.Or(o.Maker.Name, "another tool"))
+	case o.Ownership != release.Self:
+		return "the release has another owner"
+	case o.RecordChanged:
+		return "the release record was changed, so its hooks will not run"
+	}
+	return ""
+}
+
+// failure returns why the last operation failed, "" if it did not fail.
+func (o Observation) failure() string {
+	switch {
+	case !o.Failed && o.Release.Status != release.StatusFailed:
+		return ""
+	case o.IsAsWanted():
+		return "the last operation failed, but its objects are as wanted and ready"
+	}
+	return "the last operation failed"
 }
 
 // IsAsWanted reports whether the objects were read, and all are as in the release and ready.
 func (o Observation) IsAsWanted() bool { return o.Objects != nil && o.Objects.IsAsWanted() }
-
-// ofObjects returns the state of a deployment whose last operation was completed.
-func (o Observation) ofObjects() (State, string) {
-	if o.Objects == nil {
-		return Ready, ""
-	}
-	state, message := Judge(*o.Objects)
-	if state == Ready && len(o.Objects.Refused) > 0 && o.NotReady != "" {
-		return NotReady, o.NotReady
-	}
-	return state, message
-}
 
 // OnlyReadiness reduces a finding to the readiness of objects. A missing object is not ready.
 // An object that differs counts as ready.

@@ -119,3 +119,42 @@ func TestDetermineStateOfNothing(t *testing.T) {
 		t.Errorf("got %s, want Pending", state)
 	}
 }
+
+// Of two reasons the first in the order decides, whoever found them: a refresh, an apply, a removal, or
+// the reader of a Fleet.
+func TestStateOfFacts(t *testing.T) {
+	t.Parallel()
+	order := []struct {
+		facts status.Facts
+		want  status.State
+	}{
+		{status.Facts{Absent: "absent"}, status.Pending},
+		{status.Facts{Foreign: "foreign"}, status.Modified},
+		{status.Facts{Failed: "failed"}, status.ErrApplied},
+		{status.Facts{Unfinished: "unfinished"}, status.WaitApplied},
+		{status.Facts{NotReady: "not ready"}, status.NotReady},
+		{status.Facts{Outdated: "outdated"}, status.OutOfSync},
+		{status.Facts{Drift: "drift"}, status.Modified},
+	}
+	both := func(a, b status.Facts) status.Facts {
+		return status.Facts{
+			Absent: a.Absent + b.Absent, Foreign: a.Foreign + b.Foreign, Failed: a.Failed + b.Failed, Unfinished: a.Unfinished + b.Unfinished,
+			NotReady: a.NotReady + b.NotReady, Outdated: a.Outdated + b.Outdated, Drift: a.Drift + b.Drift,
+		}
+	}
+	for i, first := range order {
+		_, why := first.facts.State()
+		for _, second := range append(order[i+1:], struct {
+			facts status.Facts
+			want  status.State
+		}{}) {
+			state, message := both(first.facts, second.facts).State()
+			if state != first.want || message != why || why == "" {
+				t.Errorf("%+v and %+v: got %s %q, want %s %q", first.facts, second.facts, state, message, first.want, why)
+			}
+		}
+	}
+	if state, message := (status.Facts{}).State(); state != status.Ready || message != "" {
+		t.Errorf("without a reason: got %s %q, want Ready", state, message)
+	}
+}

@@ -58,19 +58,18 @@ func CountsOf(f release.Finding) Counts {
 	return counts
 }
 
-// Judge returns the state of a deployment whose last operation was completed, and the reason
-// (Fleet: internal/cmd/controller/summary/summary.go). In a finding, an object that is both
-// modified and not ready is only listed as modified.
-func Judge(f release.Finding) (state State, message string) {
-	if len(f.NotReady) > 0 {
-		first := f.NotReady[0]
-		return NotReady, Message("not ready: " + shownName(f, first.Object) + " is " + first.Reason + more(len(f.NotReady)-1))
+// FactsOf returns which objects of a finding are not ready, and which differ. In a finding, an object
+// that is both modified and not ready is only listed as modified.
+func FactsOf(found release.Finding) Facts {
+	var f Facts
+	if len(found.NotReady) > 0 {
+		first := found.NotReady[0]
+		f.NotReady = Message("not ready: " + shownName(found, first.Object) + " is " + first.Reason + more(len(found.NotReady)-1))
 	}
-	drift := Drift(f)
-	if len(drift) == 0 {
-		return Ready, ""
+	if drift := Drift(found); len(drift) > 0 {
+		f.Drift = Message(drift[0] + more(len(drift)-1))
 	}
-	return Modified, Message(drift[0] + more(len(drift)-1))
+	return f
 }
 
 // maxUnready is the maximum number of objects that Unready names for a deployment.

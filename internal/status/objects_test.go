@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-func TestJudge(t *testing.T) {
+func TestFactsOf(t *testing.T) {
 	t.Parallel()
 	modified := []release.Modification{
 		{Object: "Deployment ns/web", Differences: []release.Difference{{Path: "spec.replicas"}, {Path: "spec.paused"}}},
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state, message := status.Judge(test.finding)
+			state, message := status.FactsOf(test.finding).State()
 			if state != test.state || message != test.message {
 				t.Errorf("got %s %q, want %s %q", state, message, test.state, test.message)
 			}
@@ -68,7 +68,7 @@ func TestJudge(t *testing.T) {
 
 func TestMessagesOfManyObjectsAreCut(t *testing.T) {
 	t.Parallel()
-	_, message := status.Judge(release.Finding{Missing: []string{"ConfigMap " + strings.Repeat("a", 200)}})
+	_, message := status.FactsOf(release.Finding{Missing: []string{"ConfigMap " + strings.Repeat("a", 200)}}).State()
 	if len(message) > status.MaxMessage {
 		t.Errorf("%d bytes", len(message))
 	}
