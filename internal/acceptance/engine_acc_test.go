@@ -92,6 +92,7 @@ func TestAccEngine(t *testing.T) {
 		{"selects", expectSelection},
 		{"sources and policies", expectSourcesAndPolicies},
 		{"moves", expectMoves},
+		{"killed create", expectKilledCreate},
 		{"estate", expectEstateUnderPlans},
 		{"from Fleet and back", expectFromFleetAndBack},
 	} {

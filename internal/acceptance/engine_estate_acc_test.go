@@ -118,6 +118,9 @@ func expectFromFleetAndBack(t *testing.T, fleet *testenv.Fleet) {
 	s.createEstate(t)
 	before := identities(t, fleet, namespace)
 
+	w.configure(t, engineProvider(fleet, ""), config)
+	w.fail(t, []string{"plan", "-input=false"}, "another owner delivers", "is already delivered by Bundle fleet-default/estate-web", "Next: Remove these clusters from the other Bundle")
+
 	s.releaseEstate(t)
 	w.configure(t, direct, bundle+target+strings.Replace(owning, "{\n", "{\n  take_ownership = true\n", 1))
 	w.run(t, "apply", "-auto-approve", "-input=false")

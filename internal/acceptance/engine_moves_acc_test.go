@@ -95,6 +95,45 @@ func expectMoves(t *testing.T, fleet *testenv.Fleet) {
 	s.wantMaps(t)
 }
 
+// expectKilledCreate kills the apply that creates a target, when Fleet has processed a Bundle. No state has
+// the target then. It is recovered in each way that the guide names.
+func expectKilledCreate(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	for _, way := range []struct {
+		name, attributes, block string
+		command                 []string
+	}{
+		{name: "import block", block: "import {\n  to = fleet_cluster_target.prod\n  id = \"prod\"\n}\n"},
+		{name: "import command", command: []string{"import", "-input=false", "fleet_cluster_target.prod", "prod"}},
+		{name: "import of clusters", command: []string{"import", "-input=false", "fleet_cluster_target.prod", "prod/c1,c2"}},
+		{name: "adoption_key", attributes: "adoption_key = \"only here\"\n"},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine-killed"}
+			config := strings.Replace(engineConfig(s.namespace, "1", everyCluster), "  name    = \"prod\"\n", "  name    = \"prod\"\n  "+way.attributes, 1)
+			s.w.configure(t, engineProvider(fleet, ""), config)
+			s.killApply(t, "Fleet to process a Bundle", func(bundles []unstructured.Unstructured) bool {
+				return slices.ContainsFunc(bundles, func(of unstructured.Unstructured) bool {
+					processed, _, _ := unstructured.NestedInt64(of.Object, "status", "observedGeneration")
+					return processed > 0
+				})
+			}, "-auto-approve")
+			if way.attributes == "" {
+				s.w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "cannot create it", "import the target and plan again")
+			}
+			if way.command != nil {
+				s.w.run(t, way.command...)
+			}
+			s.w.configure(t, engineProvider(fleet, ""), config, way.block)
+			s.w.apply(t)
+			s.w.expectEmptyPlan(t)
+			s.wantMaps(t, "c1", "c2", "c3")
+			s.w.run(t, "destroy", "-auto-approve", "-input=false")
+			s.wantMaps(t)
+		})
+	}
+}
+
 // killApply kills Terraform and the provider in an apply when a condition on the Bundles of the
 // target is true.
 func (s engineStory) killApply(t *testing.T, what string, is func(bundles []unstructured.Unstructured) bool, args ...string) {

@@ -5,6 +5,8 @@ package deploy
 type ImportScope struct {
 	Clusters                      []string
 	OwnerUnknown, ClustersUnknown bool
+	// EngineUnknown reports that a Fleet delivers, and its connection is not known yet.
+	EngineUnknown bool
 	// ConnectionUnknown reports whether a connection is not known yet.
 	ConnectionUnknown func(cluster string) bool
 }
@@ -17,6 +19,9 @@ func (s ImportScope) Unknown() []string {
 	}
 	if s.ClustersUnknown {
 		unknown = append(unknown, "the provider's clusters")
+	}
+	if s.EngineUnknown {
+		unknown = append(unknown, "the provider's engine")
 	}
 	for _, cluster := range s.Clusters {
 		if s.ConnectionUnknown(cluster) {

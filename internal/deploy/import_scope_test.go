@@ -15,6 +15,7 @@ func TestImportScope(t *testing.T) {
 	}{
 		"all known":  {scope: ImportScope{Clusters: []string{"a"}, ConnectionUnknown: isNew}},
 		"connection": {scope: ImportScope{Clusters: []string{"a", "new"}, ConnectionUnknown: isNew}, want: []string{"the connection of cluster new"}},
+		"engine":     {scope: ImportScope{EngineUnknown: true}, want: []string{"the provider's engine"}},
 		"nothing":    {scope: ImportScope{OwnerUnknown: true, ClustersUnknown: true, ConnectionUnknown: isNew}, want: []string{"the provider's owner", "the provider's clusters"}},
 	}
 	for name, test := range tests {

@@ -44,17 +44,22 @@ type Imported struct {
 	// nothing is imported then.
 	Failures []Failure
 
-	// key is the key with which the target continues.
-	key string
+	// Key is the key with which the target continues.
+	Key string
 
 	mu    sync.Mutex
 	uids  map[string]string // a cluster by its identity
 	marks map[Key]release.Mark
 }
 
+// NewImported returns what is imported of a target of an owner: nothing yet.
+func NewImported(owner string) *Imported {
+	return &Imported{Key: release.RecordKey(owner, "", nil), uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
+}
+
 // Import reads the releases of a target on clusters, on at most parallelism at once.
 func Import(ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error)) *Imported {
-	found := &Imported{key: release.RecordKey(owner, "", nil), uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
+	found := NewImported(owner)
 	const doing = "reading the cluster"
 	var reading errgroup.Group
 	reading.SetLimit(max(1, parallelism))
@@ -112,7 +117,6 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 	}
 	i.uids[uid] = cluster
 	for n, there := range observed {
-		key := Key{Cluster: cluster, Bundle: there.Mark.Bundle}
 		record := Record{
 			Release: there.Release, Namespace: there.Namespace, Chart: renderings[n].Chart, Version: renderings[n].Version,
 			Digest: there.Mark.Digest, State: status.Ready, Objects: renderings[n].Hashes(), // A refresh follows.
@@ -121,15 +125,21 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 		// The content is not trusted: it is unknown who wrote the record. The key is for the next
 		// revisions.
 		record.Known = release.Known{
-			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision, Key: i.key, Imported: true,
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision, Key: i.Key, Imported: true,
 		}
-		if first, twice := i.Records[key]; twice { // Only one of the releases is that of the deployment.
-			first.Left = append(first.Left, record.Known)
-			i.Records[key] = first
-			continue
-		}
-		i.Records[key], i.marks[key] = record, there.Mark
+		i.Add(cluster, record, there.Mark)
 	}
+}
+
+// Add notes a release of the target. mark is what it or its Bundle is marked with.
+func (i *Imported) Add(cluster string, record Record, mark release.Mark) {
+	key := Key{Cluster: cluster, Bundle: mark.Bundle}
+	if first, twice := i.Records[key]; twice { // Only one of the releases is that of the deployment.
+		first.Left = append(first.Left, record.Known)
+		i.Records[key] = first
+		return
+	}
+	i.Records[key], i.marks[key] = record, mark
 }
 
 // Instance returns the id under which the target continues: the one that most of its releases

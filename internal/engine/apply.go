@@ -85,8 +85,8 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 		if err != nil {
 			return nil, err
 		}
-		if !r.request.Settings.Consent.All && len(others) > 0 {
-			return existingOf(others), nil
+		if foreign := r.withoutConsent(others); len(foreign) > 0 {
+			return existingOf(foreign), nil
 		}
 		for _, other := range others {
 			instances[other.Labels[labelInstance]] = true
@@ -96,9 +96,36 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 	if err != nil {
 		return nil, err
 	}
+	taken, err := r.engine.taken(ctx, c, r.request.Owner, arriving(r.request.Write, r.request.Prior), r.view.clusters)
+	if err != nil {
+		return nil, err
+	}
+	r.refuse(taken)
 	r.store = &store{engine: r.engine, client: c, instances: instances}
 	r.tracker = r.engine.newTracker(c, selector(r.request.Owner, instances), r.view)
 	return nil, nil
+}
+
+// withoutConsent returns the Bundles that a create must not take over: those without the adoption key of
+// the target, unless it has take_ownership.
+func (r *run) withoutConsent(others []metadata) []metadata {
+	if r.request.Settings.Consent.All {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(others), func(of metadata) bool {
+		return r.request.AdoptionKey != "" && of.Labels[labelAdoption] == r.request.AdoptionKey
+	})
+}
+
+// refuse leaves deployments out of the apply.
+func (r *run) refuse(taken map[deploy.Key]error) {
+	r.request.Write = slices.DeleteFunc(slices.Clone(r.request.Write), func(d target.Deployment) bool {
+		err := taken[deploy.KeyOf(d)]
+		if err != nil {
+			r.untouched(deploy.KeyOf(d), "deploying", err)
+		}
+		return err != nil
+	})
 }
 
 // others returns the Bundles that have the owner and the name of the target, and are not recorded
@@ -353,7 +380,9 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 func (r *run) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
 
 func (r *run) markOf(bundle string) mark {
-	return release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
+	made := release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
+	made.AdoptionKey = r.request.AdoptionKey
+	return made
 }
 
 func nonNil(of map[string]string) map[string]string {

@@ -26,6 +26,7 @@ const (
 	labelTarget   = labelPrefix + "target"
 	labelInstance = labelPrefix + "instance"
 	labelBundle   = labelPrefix + "bundle"
+	labelAdoption = labelPrefix + "adoption"
 	// labelDigest covers the specification and annotationDeployments. On a BundleDeployment, the
 	// label identifies the specification from which Fleet computed the BundleDeployment.
 	labelDigest = labelPrefix + "digest"
@@ -100,17 +101,20 @@ type mark = release.Mark
 
 // labelsOf returns the labels of a Bundle: the bundle's own labels, and the marks.
 func labelsOf(own map[string]string, m mark, digest string) map[string]string {
-	all := make(map[string]string, len(own)+5) // the marks
+	all := make(map[string]string, len(own)+6) // the marks
 	maps.Copy(all, own)
 	maps.Copy(all, map[string]string{
 		labelOwner: m.Owner, labelTarget: m.Target, labelInstance: m.Instance, labelBundle: m.Bundle, labelDigest: digest,
 	})
+	if m.AdoptionKey != "" {
+		all[labelAdoption] = m.AdoptionKey
+	}
 	return all
 }
 
 // markOf reads the marks of a Bundle or of a BundleDeployment.
 func markOf(labels map[string]string) mark {
-	return mark{Owner: labels[labelOwner], Target: labels[labelTarget], Instance: labels[labelInstance], Bundle: labels[labelBundle]}
+	return mark{Owner: labels[labelOwner], Target: labels[labelTarget], Instance: labels[labelInstance], Bundle: labels[labelBundle], AdoptionKey: labels[labelAdoption]}
 }
 
 const (

@@ -48,7 +48,7 @@ type bundleDeployment struct {
 	unreadable error
 }
 
-var errClusterTooLarge = fmt.Errorf("the BundleDeployments of this target in its namespace take more than %d MiB", maxClusterSize>>20)
+var errClusterTooLarge = fmt.Errorf("the BundleDeployments in its namespace take more than %d MiB", maxClusterSize>>20)
 
 // decodeDeployment reads a BundleDeployment. If its status cannot be read, it is unreadable.
 func decodeDeployment(object json.RawMessage) (bundleDeployment, error) {

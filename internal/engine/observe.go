@@ -95,7 +95,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			record = record.With(status.Facts{Outdated: "another client has changed the Bundle " + of.Name})
 		case digest == emptyDigest:
 			record = record.With(status.Facts{Unfinished: "its removal is not finished"})
-		default:
+		case !prior.Known.Imported: // What was imported is written once more.
 			record.Digest = digest
 		}
 		found.Records[key] = record

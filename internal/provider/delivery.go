@@ -114,11 +114,23 @@ func (m *targetModel) notWithEngine() []report.Message {
 		}
 	}
 	refuse(m.holdsBroken(), "on_error")
-	refuse(!m.AdoptionKey.IsNull(), "adoption_key")
 	refuse(!m.ReadyFor.IsNull(), "ready_for")
 	refuse(m.ExplainLogs.ValueBool(), "explain_logs")
 	refuse(!m.TakeOwnershipOf.IsNull(), "take_ownership_of")
 	return messages
+}
+
+// checkTaken reports releases that another owner delivers by the Fleet.
+func (f *providerData) checkTaken(ctx context.Context, name string, write []target.Deployment, prior map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
+	if !f.Management.Delivers() || f.fleetEngine == nil || f.OwnerUnknown {
+		return
+	}
+	taken, err := f.fleetEngine.Taken(ctx, f.Owner, write, prior)
+	if err != nil {
+		diagnostics.Add(diags, report.TakenUnknown(name, err))
+		return
+	}
+	diagnostics.Add(diags, report.Taken(name, taken))
 }
 
 // checkForEngine finds errors in a deployment that an engine is to carry out.

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -13,33 +14,21 @@ import (
 )
 
 // ImportState imports the releases with the provider's owner and the name of the target from the
-// provider's clusters. It changes nothing there: the target continues as the instance that is
-// recorded on its releases.
+// provider's clusters or from its Fleet. It changes nothing there: the target continues as the instance
+// that is recorded on its releases or Bundles.
 func (r *targetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	name, only, err := deploy.ParseImportID(req.ID)
 	if err != nil {
 		diagnostics.Add(&resp.Diagnostics, report.Failed("Cannot import "+req.ID, err))
 		return
 	}
-	clusters := only
-	if len(only) == 0 {
-		clusters = r.providerData.clusters.Names()
-	}
-	scope := deploy.ImportScope{
-		Clusters: clusters, OwnerUnknown: r.providerData.OwnerUnknown, ClustersUnknown: r.providerData.ClustersUnknown, ConnectionUnknown: r.providerData.clusters.ConnectionUnknown,
-	}
-	diagnostics.Add(&resp.Diagnostics, report.ImportUnknown(name, scope.Unknown()))
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	imported := deploy.Import(ctx, r.providerData.Owner, name, clusters, r.providerData.Parallelism, func(cluster string) (deploy.RecordLister, error) { return r.providerData.clusters.Connect(cluster) })
-	diagnostics.Add(&resp.Diagnostics, report.ImportFailures(name, imported.Failures))
+	imported := r.providerData.importTarget(ctx, name, only, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	id := imported.Instance()
 	if id == "" {
-		diagnostics.Add(&resp.Diagnostics, report.NothingToImport(name, r.providerData.Owner, clusters))
+		diagnostics.Add(&resp.Diagnostics, report.NothingToImport(name, r.providerData.Owner, only, r.providerData.Management.Delivers()))
 		return
 	}
 	all, others := imported.Deployments()
@@ -52,6 +41,36 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	setDefaults(&state)
 	state.setShown(state.contents(imported.Records, nil, nil).Shown())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// importTarget reads the releases of a target where they are delivered from. only are the clusters to
+// import from, nil for all.
+func (f *providerData) importTarget(ctx context.Context, name string, only []string, diags *diag.Diagnostics) *deploy.Imported {
+	scope := deploy.ImportScope{OwnerUnknown: f.OwnerUnknown}
+	if f.Management.Delivers() {
+		scope.EngineUnknown = f.fleetEngine == nil
+	} else {
+		scope.Clusters, scope.ClustersUnknown, scope.ConnectionUnknown = only, f.ClustersUnknown, f.clusters.ConnectionUnknown
+		if only == nil {
+			scope.Clusters = f.clusters.Names()
+		}
+	}
+	diagnostics.Add(diags, report.ImportUnknown(name, scope.Unknown()))
+	if diags.HasError() {
+		return nil
+	}
+	if !f.Management.Delivers() {
+		imported := deploy.Import(ctx, f.Owner, name, scope.Clusters, f.Parallelism, func(cluster string) (deploy.RecordLister, error) { return f.clusters.Connect(cluster) })
+		diagnostics.Add(diags, report.ImportFailures(name, imported.Failures))
+		return imported
+	}
+	imported, err := f.fleetEngine.Import(ctx, f.Owner, name, only)
+	if err != nil {
+		diagnostics.Add(diags, report.Failed("Cannot import target "+name, err))
+		return nil
+	}
+	diagnostics.Add(diags, report.ImportFailures(name, imported.Failures))
+	return imported
 }
 
 // setDefaults sets the defaults of a target of which only the deployments are known.

@@ -333,6 +333,10 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if diags.HasError() {
 		return
 	}
+	f.checkTaken(ctx, name, planned.Write, prior, diags)
+	if diags.HasError() {
+		return
+	}
 	if f.HasEngine() {
 		// The provider connects to no cluster, so it compares no objects there.
 		preview.Connectable = func(string) bool { return false }

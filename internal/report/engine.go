@@ -1,7 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
@@ -38,6 +42,26 @@ func CannotMove(name string, deployments []deploy.Key, toEngine bool) []Message 
 	return failure("Target "+name+": deployments of the engine are not wanted any more",
 		"With deliver = false in its engine, the provider only takes over deployments that are still wanted. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
 			"\n\nNext: Remove deliver = false, and remove the deployments by the engine. Or select them again, and remove them after the move.")
+}
+
+// Taken reports deployments whose releases another owner delivers by the same Fleet.
+func Taken(name string, taken map[deploy.Key]error) []Message {
+	if len(taken) == 0 {
+		return nil
+	}
+	var causes []string
+	for _, cause := range deploy.GroupByCause(deploy.FailuresOf(taken)) {
+		causes = append(causes, Sentence(errors.New(cause.Text))+"\nDeployments: "+deploy.ListOf(cause.Keys()))
+	}
+	return failure("Target "+name+": another owner delivers "+deploy.SummaryOf(slices.SortedFunc(maps.Keys(taken), deploy.Key.Compare)),
+		strings.Join(causes, "\n\n")+"\n\nFleet would install both in turn, and the removal of one would remove the objects of the other. Nothing is changed."+
+			"\n\nNext: Remove these clusters from the other Bundle, with keepResources to keep the objects, and plan again. Or give the releases other names.")
+}
+
+// TakenUnknown reports that other owners could not be looked for.
+func TakenUnknown(name string, err error) []Message {
+	return warning("Target "+name+": other owners of the releases are not known",
+		Sentence(err)+"\n\nThe apply checks whether another Bundle of the Fleet delivers these releases before it writes.")
 }
 
 // WithoutEngine reports deployments that an engine delivered and would continue to deploy.

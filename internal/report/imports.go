@@ -28,11 +28,18 @@ func ImportFailures(name string, failures []deploy.Failure) []Message {
 	return messages
 }
 
-// NothingToImport reports that no cluster has a release of a target.
-func NothingToImport(name, owner string, clusters []string) []Message {
+// NothingToImport reports that a target has no release on the clusters to import from, nil for all of the
+// provider. fromFleet is true if a Fleet delivers.
+func NothingToImport(name, owner string, only []string, fromFleet bool) []Message {
+	where := "on any cluster of the provider"
+	switch {
+	case len(only) > 0:
+		where = "on " + strings.Join(only, ", ")
+	case fromFleet:
+		where = "in the Fleet of the provider"
+	}
 	return failure("There is no target "+name+" to import",
-		fmt.Sprintf("No release on any of the clusters %s has the owner %q and the target name %q. Create the target instead.",
-			strings.Join(clusters, ", "), owner, name))
+		fmt.Sprintf("No release %s has the owner %q and the target name %q. Create the target instead.", where, owner, name))
 }
 
 // Imported reports the imported releases, because another state may still contain them. others
