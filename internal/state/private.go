@@ -148,6 +148,10 @@ func (p Private) encode() ([]byte, error) {
 	return raw, nil
 }
 
+// maxPrivate is the maximum size of an entry, in bytes. Terraform reads messages of at most 64 MiB from a
+// provider, and a plan has more than private state in it.
+const maxPrivate = 32 << 20
+
 // Changed returns the entry to store if the loaded private state p turns into after, nil if nothing
 // changed.
 func (p Private) Changed(after Private) ([]byte, error) {
@@ -158,6 +162,10 @@ func (p Private) Changed(after Private) ([]byte, error) {
 	is, err := after.encode()
 	if err != nil || bytes.Equal(was, is) {
 		return nil, err
+	}
+	if len(is) > maxPrivate {
+		return nil, fmt.Errorf("what it was planned with takes %d MiB, and the limit is %d MiB: the clusters and their labels, annotations and template values, and their API versions. "+
+			"Divide the clusters between provider blocks", len(is)>>20, maxPrivate>>20)
 	}
 	return is, nil
 }

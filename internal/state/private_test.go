@@ -253,3 +253,20 @@ func FuzzPrivate(f *testing.F) {
 		}
 	})
 }
+
+// Terraform could not read a message with more.
+func TestPrivateStateIsLimited(t *testing.T) {
+	t.Parallel()
+	inventory := &state.Inventory{}
+	for i := range 20_000 {
+		inventory.Clusters = append(inventory.Clusters, target.Cluster{Name: fmt.Sprint("cluster-", i), Annotations: map[string]string{"note": strings.Repeat("x", 2_000)}})
+	}
+	stored, err := state.Private{}.Changed(state.Private{Inventory: inventory})
+	if err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
+		t.Errorf("%d bytes are stored, error %v", len(stored), err)
+	}
+	inventory.Clusters = inventory.Clusters[:2_000]
+	if _, err := (state.Private{}).Changed(state.Private{Inventory: inventory}); err != nil {
+		t.Error(err)
+	}
+}
