@@ -54,6 +54,8 @@ type Request struct {
 	// Unchanged are the other wanted deployments, which are as wanted or held. They are not
 	// written, but other deployments can depend on them and share a rollout with them.
 	Unchanged []rollout.Step
+	// Order is the order that the plan shows. It is reported, and decides nothing.
+	Order []Stage
 	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
 	// depends on, which are removed after it.
 	Remove []Key

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -28,9 +27,9 @@ type applyProgress struct {
 
 	mu          sync.Mutex
 	deployments map[Key]*deploymentProgress
-	stages      []rollout.Stage
-	stageOf     map[int]int // by step
-	started     []bool      // by stage
+	stages      []Stage
+	stageOf     map[Key]int
+	started     []bool // by stage
 }
 
 func newApplyProgress(ctx context.Context, notify notifiers, request Request, results *results) *applyProgress {
@@ -48,22 +47,18 @@ func newApplyProgress(ctx context.Context, notify notifiers, request Request, re
 		p.deployments[key] = &deploymentProgress{of: p, key: key, doing: release.Uninstall.Doing()}
 		p.removed[key] = true
 	}
-	if len(notify) > 0 {
-		p.planStages(request.steps())
+	if len(request.Order) > 1 { // One stage alone is not reported.
+		p.setStages(request.Order)
 	}
 	return p
 }
 
-// planStages finds the stages that the plan shows. One stage alone is not reported.
-func (p *applyProgress) planStages(steps []rollout.Step) {
-	stages := rollout.Simulate(rollout.NewOrder(steps)).Stages
-	if len(stages) < 2 {
-		return
-	}
-	p.stages, p.stageOf, p.started = stages, map[int]int{}, make([]bool, len(stages))
+// setStages sets the stages that the plan shows.
+func (p *applyProgress) setStages(stages []Stage) {
+	p.stages, p.stageOf, p.started = stages, map[Key]int{}, make([]bool, len(stages))
 	for number, stage := range stages {
-		for _, i := range stage.Steps {
-			p.stageOf[i] = number
+		for _, key := range stage.Deployments {
+			p.stageOf[key] = number
 		}
 	}
 }
@@ -75,11 +70,11 @@ func (p *applyProgress) start() {
 	}
 }
 
-// startStage reports the stage of a step, once.
-func (p *applyProgress) startStage(step int) {
+// startStage reports the stage of a deployment, once.
+func (p *applyProgress) startStage(key Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	number, ok := p.stageOf[step]
+	number, ok := p.stageOf[key]
 	if !ok || p.started[number] {
 		return
 	}

@@ -86,6 +86,7 @@ func TestEventsOfAnApply(t *testing.T) {
 		}
 		asked.Remove = []deploy.Key{key("c3", "old")}
 		asked.Counts = status.Changes{Added: 4, Removed: 1}
+		asked.Order = deploy.Compare(deploy.Desired{Deployments: asked.Write}, nil, false).Order
 		var seen events
 		deploy.New(clusters.connect, 8, seen.notify).Apply(t.Context(), asked)
 

@@ -179,13 +179,33 @@ type Change struct {
 	// not as wanted, and removals that are held. Faults are those that can never be written.
 	Unchanged    []rollout.Step
 	Held, Faults []Failure
-	// Stages describes the order. Needs are the bundles that each bundle depends on. External are
+	// Stages describes the order, and Order has the deployments that begin together. Needs are the bundles that each bundle depends on. External are
 	// dependencies of deployments to be written on bundles outside the target.
 	Stages   string
+	Order    []Stage
 	Needs    map[string][]string
 	External map[Key][]rollout.ExternalDependency
 
 	prior map[Key]Record
+}
+
+// Stage is deployments of a change that begin together.
+type Stage struct {
+	// Text names the deployments, without the number of the stage.
+	Text        string
+	Deployments []Key
+}
+
+// stagesOf returns the stages of a forecast with their deployments.
+func stagesOf(forecast rollout.Forecast, steps []rollout.Step) []Stage {
+	stages := make([]Stage, len(forecast.Stages))
+	for n, stage := range forecast.Stages {
+		stages[n].Text = stage.Text
+		for _, i := range stage.Steps {
+			stages[n].Deployments = append(stages[n].Deployments, KeyOf(steps[i].Deployment))
+		}
+	}
+	return stages
 }
 
 // Compare decides what happens to each deployment. It keeps a deployment whose digest is as wanted
@@ -197,7 +217,7 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	steps, there := change.steps(desired, held, remark)
 	order := rollout.NewOrder(steps)
 	forecast := rollout.Simulate(order)
-	change.Stages, change.Needs = forecast.Text, order.Needs()
+	change.Stages, change.Order, change.Needs = forecast.Text, stagesOf(forecast, steps), order.Needs()
 	for i, step := range steps {
 		key := KeyOf(step.Deployment)
 		_, had := prior[key]

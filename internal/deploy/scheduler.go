@@ -64,7 +64,7 @@ func (c *scheduler) advance(ctx context.Context) {
 	for _, i := range begin {
 		c.started[i] = true
 		if c.steps[i].Change {
-			c.progress.startStage(i)
+			c.progress.startStage(KeyOf(c.steps[i].Deployment))
 		}
 		c.running.Go(panics.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
 			state := c.runStep(ctx, i)

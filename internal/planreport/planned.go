@@ -235,26 +235,20 @@ func objectsWithoutPrior(after map[string]string) []Object {
 	return changes
 }
 
-// stages returns the deployments that start together, as in an apply. It also sets the stage of
-// each deployment.
+// stages returns the deployments that start together. It also sets the stage of each deployment.
 func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
-	steps := make([]rollout.Step, 0, len(in.Plan.Write)+len(in.Plan.Unchanged))
+	written := map[deploy.Key]bool{}
 	for _, d := range in.Plan.Write {
-		steps = append(steps, rollout.Step{Deployment: d, State: string(in.Prior[deploy.KeyOf(d)].State), Change: true})
+		written[deploy.KeyOf(d)] = true
 	}
-	steps = append(steps, in.Plan.Unchanged...)
 	stages := []Stage{}
-	for _, stage := range rollout.Simulate(rollout.NewOrder(steps)).Stages {
-		var keys []deploy.Key
-		for _, i := range stage.Steps {
-			if steps[i].Change {
-				keys = append(keys, deploy.KeyOf(steps[i].Deployment))
+	for _, stage := range in.Plan.Order {
+		names := []string{}
+		for _, key := range slices.SortedFunc(slices.Values(stage.Deployments), deploy.Key.Compare) {
+			if !written[key] {
+				continue
 			}
-		}
-		slices.SortFunc(keys, deploy.Key.Compare)
-		names := make([]string, len(keys))
-		for i, key := range keys {
-			names[i] = key.String()
+			names = append(names, key.String())
 			if d := deployments[key]; d != nil {
 				d.Stage = len(stages) + 1
 			}

@@ -69,6 +69,7 @@ func mixed() planreport.Input {
 	}
 	// They run one after the other: us-1 has a dependency.
 	plan.Write[3].Bundle.Definition.DependsOn = []fleetyaml.Dependency{{Name: "web"}}
+	plan.Order = orderOf(plan.Write)
 	plan.Unknown.Add("templates/pass.yaml uses randAlphaNum", "us-1/random")
 	changed := diff.Preview{Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{
 		{Key: "ConfigMap/shop/web", Before: configMap("web", "blue"), After: configMap("web", "green")},
@@ -106,13 +107,22 @@ func mixed() planreport.Input {
 	}
 }
 
+// orderOf returns the order in which new deployments begin.
+func orderOf(write []target.Deployment) []deploy.Stage {
+	return deploy.Compare(deploy.Desired{Deployments: write}, nil, false).Order
+}
+
+func created(write ...target.Deployment) deploy.Change {
+	return deploy.Change{Write: write, Order: orderOf(write)}
+}
+
 // takenOver returns a plan that takes one release over and could not compare another.
 func takenOver() planreport.Input {
 	objects := map[string]string{"ConfigMap/shop/web": "c2", "Deployment.apps/shop/web": "d2", "Service/shop/web": "s1"}
 	in := planreport.Input{
 		Owner: "platform", Name: "prod", Operation: planreport.Create, Shown: mask.Printable,
 		Plan: &deploy.Plan{
-			Change:  deploy.Change{Write: []target.Deployment{deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new")}},
+			Change:  created(deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new")),
 			Objects: map[deploy.Key]map[string]string{key("eu-1", "web"): objects, key("eu-2", "web"): objects, key("us-1", "web"): objects},
 		},
 		Diff: deploy.DiffReport{TakenOver: map[deploy.Key]map[string]bool{
@@ -138,7 +148,7 @@ func hostile() planreport.Input {
 	in := planreport.Input{
 		Owner: "o", Name: name, Operation: planreport.Create, Shown: (&mask.Masker{}).Shown,
 		Plan: &deploy.Plan{
-			Change:  deploy.Change{Write: []target.Deployment{deployment(name, bundle, "v1-x"), deployment("a", bundle, "v1-x")}},
+			Change:  created(deployment(name, bundle, "v1-x"), deployment("a", bundle, "v1-x")),
 			Objects: map[deploy.Key]map[string]string{key(name, bundle): {object: "x"}, key("a", bundle): {}},
 		},
 		Prior:    map[deploy.Key]deploy.Record{key(name, bundle): record("web", "v1-old", map[string]string{object: "y"})},

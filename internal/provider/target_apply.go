@@ -52,7 +52,8 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	f.registry.RecordKey(identity.Key)
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
-		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs, Counts: counts,
+		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
+		Remove: change.Remove, Needs: private.Needs, Counts: counts,
 		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
