@@ -190,10 +190,10 @@ func (c *Client) UID(ctx context.Context) (string, error) {
 	return uid, c.classified(err)
 }
 
-// Maker implements deploy.RecordReader.
-func (c *Client) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+// Creator implements deploy.RecordReader.
+func (c *Client) Creator(ctx context.Context, observed release.Observed) (release.Creator, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
-	return release.Maker{Name: mask.PrintableLine(name), Fleet: isFleets}, c.classified(err)
+	return release.Creator{Name: mask.PrintableLine(name), Fleet: isFleets}, c.classified(err)
 }
 
 // Objects implements deploy.RecordReader.

@@ -42,8 +42,8 @@ type RecordReader interface {
 	// HasRecord reports whether the record of one revision exists. It reads the record by its
 	// name.
 	HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error)
-	// Maker reads who made the newest revision of a release that another tool changed.
-	Maker(ctx context.Context, observed release.Observed) (release.Maker, error)
+	// Creator reads who created the newest revision of a release that another tool changed.
+	Creator(ctx context.Context, observed release.Observed) (release.Creator, error)
 	// Objects reads the keys of the objects that the records of releases name, in the
 	// order of the releases.
 	Objects(ctx context.Context, releases []release.Observed) ([][]string, error)

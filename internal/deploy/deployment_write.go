@@ -25,8 +25,8 @@ func (r *clusterRun) writeOf(d target.Deployment) *deploymentWrite {
 	return &deploymentWrite{run: r, d: d, key: KeyOf(d), prior: prior, had: had}
 }
 
-// carryOut carries the write out and returns the record of the deployment, nil when it failed.
-func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
+// deploy decides and writes, and returns the record of the deployment, nil when it failed.
+func (w *deploymentWrite) deploy(ctx context.Context) *Record {
 	observed, err := w.run.snapshot.find(ctx, w.run.engine, w.d.Namespace, w.d.Release)
 	if err != nil {
 		return w.reportUnwritten(lookingUp, err)
@@ -54,7 +54,7 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 	options := w.options(token)
 	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.Consent.To(w.key))
 	if err != nil {
-		return w.reportUnwritten("deploying", withMaker(ctx, w.run.snapshot.cluster, observed, err))
+		return w.reportUnwritten("deploying", withCreator(ctx, w.run.snapshot.cluster, observed, err))
 	}
 	w.listener().start(action)
 	action, written, err := w.write(ctx, action, observed, options)

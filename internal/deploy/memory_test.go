@@ -67,8 +67,8 @@ type memoryCluster struct {
 	leftOut []string
 	// namespaces are those whose releases are known, nil for all.
 	namespaces []string
-	// maker is the maker of revisions that this provider did not make.
-	maker release.Maker
+	// creator is the creator of revisions that this provider did not make.
+	creator release.Creator
 	// removals are the removals that were carried out, by release.
 	removals map[string]release.Removal
 }
@@ -196,8 +196,8 @@ func (m *memoryCluster) Capabilities(ctx context.Context) (target.Capabilities, 
 	return target.Capabilities{Version: "v1." + m.name}, nil
 }
 
-func (m *memoryCluster) Maker(context.Context, release.Observed) (release.Maker, error) {
-	return m.maker, nil
+func (m *memoryCluster) Creator(context.Context, release.Observed) (release.Creator, error) {
+	return m.creator, nil
 }
 
 func (m *memoryCluster) Objects(_ context.Context, releases []release.Observed) ([][]string, error) {

@@ -99,7 +99,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, id
 		observation := prior.observation(*observed, claimant.Ownership(*observed))
 		observation.RecordChanged = claimant.IsForged(*observed)
 		if observation.Ownership == release.OtherTool {
-			observation.Maker = makerOf(ctx, cluster, *observed)
+			observation.Creator = creatorOf(ctx, cluster, *observed)
 		}
 		record := prior.after(observation)
 		found.addRelease(key, record)

@@ -83,25 +83,25 @@ func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	return found
 }
 
-// withMaker adds the maker of the newest revision to a *release.ForeignError, if no target made
+// withCreator adds the creator of the newest revision to a *release.ForeignError, if no target made
 // it.
-func withMaker(ctx context.Context, cluster RecordReader, observed *release.Observed, err error) error {
+func withCreator(ctx context.Context, cluster RecordReader, observed *release.Observed, err error) error {
 	foreign, ok := errors.AsType[*release.ForeignError](err)
 	if !ok || foreign.Ownership.IsByTarget() {
 		return err
 	}
 	named := *foreign
-	named.Maker = makerOf(ctx, cluster, *observed)
+	named.Creator = creatorOf(ctx, cluster, *observed)
 	return &named
 }
 
-// makerOf returns who made the newest revision, without a name if that cannot be read.
-func makerOf(ctx context.Context, cluster RecordReader, observed release.Observed) release.Maker {
-	maker, err := cluster.Maker(ctx, observed)
+// creatorOf returns who created the newest revision, without a name if that cannot be read.
+func creatorOf(ctx context.Context, cluster RecordReader, observed release.Observed) release.Creator {
+	creator, err := cluster.Creator(ctx, observed)
 	if err != nil {
-		return release.Maker{}
+		return release.Creator{}
 	}
-	return maker
+	return creator
 }
 
 // Orphan is a release that a target wrote and whose state does not have the release, such as after a

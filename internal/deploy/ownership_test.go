@@ -256,37 +256,37 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
-	byHand, byFleet := release.Maker{Name: "Helm"}, release.Maker{Name: "Fleet's agent (mgmt/web)", Fleet: true}
+	byHand, byFleet := release.Creator{Name: "Helm"}, release.Creator{Name: "Fleet's agent (mgmt/web)", Fleet: true}
 	write := func(r *deploy.Request) { r.Write = []target.Deployment{deployment("c1", "web", "v1-b")} }
 	remove := func(r *deploy.Request) { r.Remove = []deploy.Key{key("c1", "web")} }
 	all := deploy.Consent{All: true}
 	tests := map[string]struct {
-		maker   release.Maker
+		creator release.Creator
 		change  func(*deploy.Request)
 		consent deploy.Consent
 		failed  []string
 		names   string // in the error or in the notice
 		did     []string
 	}{
-		"changed by hand, written":                             {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "created by Helm"},
-		"changed by hand, removed":                             {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "created by Helm"},
-		"changed by hand, written with consent":                {maker: byHand, change: write, consent: all, did: []string{"upgrade ns/web"}},
-		"changed by hand, removed with consent":                {maker: byHand, change: remove, consent: all, did: []string{"uninstall ns/web"}},
-		"changed by hand, written with consent to it":          {maker: byHand, change: write, consent: consent(t, "c?/web"), did: []string{"upgrade ns/web"}},
-		"changed by hand, removed with consent to it":          {maker: byHand, change: remove, consent: consent(t, "c1/*"), did: []string{"uninstall ns/web"}},
-		"changed by hand, written with consent to another one": {maker: byHand, change: write, consent: consent(t, "c1/api", "c2/*"), failed: []string{"c1/web deploying"}, names: "created by Helm"},
-		"changed by hand, removed with consent to another one": {maker: byHand, change: remove, consent: consent(t, "c2/web"), failed: []string{"c1/web removing"}, names: "created by Helm"},
-		"taken back by Fleet, written":                         {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
-		"taken back by Fleet, removed":                         {maker: byFleet, change: remove, failed: []string{"c1/web removing"}, names: "Fleet's agent (mgmt/web)"},
+		"changed by hand, written":                             {creator: byHand, change: write, failed: []string{"c1/web deploying"}, names: "created by Helm"},
+		"changed by hand, removed":                             {creator: byHand, change: remove, failed: []string{"c1/web removing"}, names: "created by Helm"},
+		"changed by hand, written with consent":                {creator: byHand, change: write, consent: all, did: []string{"upgrade ns/web"}},
+		"changed by hand, removed with consent":                {creator: byHand, change: remove, consent: all, did: []string{"uninstall ns/web"}},
+		"changed by hand, written with consent to it":          {creator: byHand, change: write, consent: consent(t, "c?/web"), did: []string{"upgrade ns/web"}},
+		"changed by hand, removed with consent to it":          {creator: byHand, change: remove, consent: consent(t, "c1/*"), did: []string{"uninstall ns/web"}},
+		"changed by hand, written with consent to another one": {creator: byHand, change: write, consent: consent(t, "c1/api", "c2/*"), failed: []string{"c1/web deploying"}, names: "created by Helm"},
+		"changed by hand, removed with consent to another one": {creator: byHand, change: remove, consent: consent(t, "c2/web"), failed: []string{"c1/web removing"}, names: "created by Helm"},
+		"taken back by Fleet, written":                         {creator: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
+		"taken back by Fleet, removed":                         {creator: byFleet, change: remove, failed: []string{"c1/web removing"}, names: "Fleet's agent (mgmt/web)"},
 		"made by something unreadable, removed":                {change: remove, failed: []string{"c1/web removing"}, names: "created by another tool"},
-		"taken back by Fleet, taken once more":                 {maker: byFleet, change: write, consent: all, did: []string{"upgrade ns/web"}},
-		"taken back by Fleet, consent to remove":               {maker: byFleet, change: remove, consent: all, did: []string{"uninstall ns/web"}},
+		"taken back by Fleet, taken once more":                 {creator: byFleet, change: write, consent: all, did: []string{"upgrade ns/web"}},
+		"taken back by Fleet, consent to remove":               {creator: byFleet, change: remove, consent: all, did: []string{"uninstall ns/web"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
-			clusters["c1"].maker = test.maker
+			clusters["c1"].creator = test.creator
 			there := deployed(web)
 			there.Revision = 2 // The labels are copied to the new revision.
 			clusters["c1"].put(there)

@@ -40,9 +40,9 @@ func (g realCluster) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	return release.Snapshot{UID: uid, Releases: releases, LeftOut: leftOut}, err
 }
 
-func (g realCluster) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+func (g realCluster) Creator(ctx context.Context, observed release.Observed) (release.Creator, error) {
 	name, isFleet, err := g.Origin(ctx, observed)
-	return release.Maker{Name: name, Fleet: isFleet}, err
+	return release.Creator{Name: name, Fleet: isFleet}, err
 }
 
 func (g realCluster) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {

@@ -238,11 +238,11 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 		}
 		identity = "another " + identity + ", which is not in this state"
 	case release.Unmarked, release.OtherTool:
-		maker, failed := cluster.Maker(ctx, observed)
+		creator, failed := cluster.Creator(ctx, observed)
 		if failed != nil {
-			maker.Name = "an unknown owner"
+			creator.Name = "an unknown owner"
 		}
-		identity, fromFleet = maker.Name, maker.Fleet
+		identity, fromFleet = creator.Name, creator.Fleet
 	case release.OtherOwner:
 	}
 	const line = "%s: release %s in namespace %s, revision %d, of %s"

@@ -65,9 +65,9 @@ func (g recovering) Capabilities(ctx context.Context) (found target.Capabilities
 	return g.next.Capabilities(ctx)
 }
 
-func (g recovering) Maker(ctx context.Context, observed release.Observed) (maker release.Maker, err error) {
+func (g recovering) Creator(ctx context.Context, observed release.Observed) (creator release.Creator, err error) {
 	defer panics.Recover(recoverTo("reading the creator of", observed.Namespace, observed.Release), &err)
-	return g.next.Maker(ctx, observed)
+	return g.next.Creator(ctx, observed)
 }
 
 func (g recovering) Objects(ctx context.Context, releases []release.Observed) (objects [][]string, err error) {

@@ -40,7 +40,7 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		action, err = release.Keep, nil
 	}
 	if err != nil {
-		return false, withMaker(ctx, r.seen.cluster, observed, err)
+		return false, withCreator(ctx, r.seen.cluster, observed, err)
 	}
 	if observed == nil {
 		if err := confirmMissing(ctx, r.seen.cluster, known); err != nil {

@@ -71,13 +71,13 @@ func (c *scheduler) advance(ctx context.Context) {
 			if c.steps[i].Change {
 				c.progress.end(KeyOf(c.steps[i].Deployment))
 			}
-			c.settle(i, state)
+			c.end(i, state)
 			c.advance(ctx)
 		}))
 	}
 }
 
-func (c *scheduler) settle(i int, state status.State) {
+func (c *scheduler) end(i int, state status.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.order.Finish(i, string(state))
@@ -156,7 +156,7 @@ func (c *scheduler) write(ctx context.Context, i int) status.State {
 			return status.ErrApplied
 		}
 	}
-	record := v.writeOf(d).carryOut(ctx)
+	record := v.writeOf(d).deploy(ctx)
 	if record == nil {
 		return status.ErrApplied
 	}

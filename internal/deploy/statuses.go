@@ -71,7 +71,7 @@ func observationBy(ctx context.Context, cluster RecordReader, owner string, d ta
 		return o
 	}
 	if o.Ownership = observed.OwnershipBy(owner); o.Ownership == release.OtherTool {
-		o.Maker = makerOf(ctx, cluster, *observed)
+		o.Creator = creatorOf(ctx, cluster, *observed)
 	}
 	return o
 }

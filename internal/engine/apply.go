@@ -168,7 +168,7 @@ func (r *run) writeAll(ctx context.Context) {
 				r.untouched(deploy.KeyOf(d), "deploying", err)
 			}
 		}
-		writing.Go(panics.RecoveringTo(notWritten, "deploying", func() { w.carryOut(ctx) }))
+		writing.Go(panics.RecoveringTo(notWritten, "deploying", func() { w.deliver(ctx) }))
 	}
 	writing.Wait()
 }
@@ -222,8 +222,8 @@ func (r *run) nameOf(bundle string) string {
 	return nameOf(r.request.Owner, r.request.Instance, bundle)
 }
 
-// carryOut writes the Bundle of a bundle and waits for its deployments.
-func (w *work) carryOut(ctx context.Context) {
+// deliver writes the Bundle of a bundle and waits for its deployments.
+func (w *work) deliver(ctx context.Context) {
 	prepared := w.prepare(ctx)
 	if len(prepared) == 0 {
 		return

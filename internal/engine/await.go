@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// settle is how long a deployment must report the same error before the error counts: agents
+	// settleTime is how long a deployment must report the same error before the error counts: agents
 	// repeat failed operations, and some then succeed.
-	settle = 15 * time.Second
-	// settleFormer is how long the error of the deployment before a change may stand: an agent
+	settleTime = 15 * time.Second
+	// settleFormerTime is how long the error of the deployment before a change may stand: an agent
 	// leaves it until it has carried out the change.
-	settleFormer = time.Minute
+	settleFormerTime = time.Minute
 	// mendAfter is how long a BundleDeployment may wait for its Secret.
 	mendAfter = 10 * time.Second
 	// recheck is the interval for checking what no event reports.
@@ -160,7 +160,7 @@ func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	if isNew && !w.last.isUnobserved && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
 		w.handed = time.Now()
 	}
-	w.last.isFormer = bd.hasErrorOf(w.work.run.view.deployments[w.id]) && time.Since(w.handed) < settleFormer
+	w.last.isFormer = bd.hasErrorOf(w.work.run.view.deployments[w.id]) && time.Since(w.handed) < settleFormerTime
 	if w.work.restores && w.observed.IsZero() || !isNew && time.Since(w.began) > recheck {
 		of := w.work.progress.ofBundle(func() bundleProgress {
 			return w.work.run.engine.bundleProgress(ctx, w.work.run.store.client, w.work.name)
@@ -186,7 +186,7 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 		return false, nil
 	case w.last.agent.offline && state == status.WaitApplied:
 		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
-	case state == status.ErrApplied && time.Since(w.failing) >= settle:
+	case state == status.ErrApplied && time.Since(w.failing) >= settleTime:
 		return true, &StateError{State: state, Message: text}
 	case bd != nil && bd.Spec.Paused && state != status.NotReady:
 		return true, &StateError{State: state, Text: "Fleet holds the deployment: the cluster or the Bundle is paused"}

@@ -25,7 +25,7 @@ import (
 func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	var own, foreign []string
 	for _, info := range k.expected {
-		live, err := k.ahead.liveOf(info)
+		live, err := k.cache.liveOf(info)
 		if err != nil {
 			return err
 		}

@@ -97,17 +97,17 @@ func (c *Client) As(getter genericclioptions.RESTClientGetter, objects Objects) 
 
 func newClient(getter genericclioptions.RESTClientGetter, objects Objects, all clusterWide) *Client {
 	setFieldManager()
-	reached := newConnection(getter, all.recordNamespaces)
-	able, records, contents := newCapabilityReader(reached), newRecordIndex(reached), newRecordReader(reached, all.cache)
-	begun := &operations{connection: reached, objects: objects, capabilities: able, contents: contents, masker: all.masker}
-	spaces := &namespaceManager{connection: reached, operations: begun, inUse: all.inUse}
-	defined := &definitions{connection: reached, capabilities: able}
+	connection := newConnection(getter, all.recordNamespaces)
+	capabilities, records, contents := newCapabilityReader(connection), newRecordIndex(connection), newRecordReader(connection, all.cache)
+	begun := &operations{connection: connection, objects: objects, capabilities: capabilities, contents: contents, masker: all.masker}
+	namespaces := &namespaceManager{connection: connection, operations: begun, inUse: all.inUse}
+	defined := &definitions{connection: connection, capabilities: capabilities}
 	return &Client{
-		shared: all, connection: reached, capabilities: able, records: records, contents: contents, operations: begun, definitions: defined,
-		inspector:   &inspector{connection: reached, objects: objects, contents: contents, capabilities: able},
-		uninstaller: &uninstaller{operations: begun, namespaces: spaces, records: records},
+		shared: all, connection: connection, capabilities: capabilities, records: records, contents: contents, operations: begun, definitions: defined,
+		inspector:   &inspector{connection: connection, objects: objects, contents: contents, capabilities: capabilities},
+		uninstaller: &uninstaller{operations: begun, namespaces: namespaces, records: records},
 		writer: &releaseWriter{
-			connection: reached, charts: all.charts, operations: begun, capabilities: able, records: records, namespaces: spaces, definitions: defined,
+			connection: connection, charts: all.charts, operations: begun, capabilities: capabilities, records: records, namespaces: namespaces, definitions: defined,
 		},
 	}
 }

@@ -32,15 +32,15 @@ type kubeClient struct {
 	ctx      context.Context
 	objects  Objects
 	requests *requestErrors
-	ahead    *responseCache
+	cache    *responseCache
 	// checked are the documents from which objects may be built.
 	checked checkedDocuments
 	// release is the release that is written, as release.Key. within is the only namespace in
 	// which objects may be deleted, "" for any.
 	release, within string
-	// spare are objects, by Object.Key, that another release takes over. They are not deleted
+	// keep are objects, by Object.Key, that another release takes over. They are not deleted
 	// although this release no longer has them.
-	spare map[string]string
+	keep map[string]string
 	// admits reports whether an object may be written that belongs to another release, as release.Key.
 	admits func(info *resource.Info, owner string) bool
 	// notOwned are the keys of objects that the release no longer has, and that belong to no release.
@@ -55,8 +55,8 @@ type kubeClient struct {
 	retries bool
 	// timeout limits the wait for an object that is deleted to be created again.
 	timeout time.Duration
-	// exchanged are objects that were replaced by others of the same names.
-	exchanged kube.ResourceList
+	// replaced are objects that were replaced by others of the same names.
+	replaced kube.ResourceList
 	// undeleted are the errors about objects that could not be deleted.
 	undeleted []error
 	// ignore are conditions that do not count for the readiness of objects, and readyFor is how long
@@ -150,7 +150,7 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	if err := refuseBuiltRecords(target); err != nil {
 		return &kube.Result{}, err
 	}
-	k.ahead.invalidate()
+	k.cache.invalidate()
 	live, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
 	changes := findImmutableChanges(original, target, live, force && k.retries)
 	if err := replacerOf(k).refuse(changes, live, force); err != nil {
@@ -159,8 +159,8 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	if err := refuseOthers(k, live, target); err != nil {
 		return &kube.Result{}, err
 	}
-	k.ahead.add(live, absent)
-	defer k.ahead.invalidate()
+	k.cache.add(live, absent)
+	defer k.cache.invalidate()
 	result, err := k.updateAll(original, target, live, changes)
 	k.written = target
 	k.note(result.Created)
@@ -182,7 +182,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*res
 		stops := false
 		errs := each(same, func(object *resource.Info) error {
 			done, err := updateOne(k, object, original, live[object], changes[object])
-			k.ahead.invalidateCreated(object)
+			k.cache.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()
 			k.changed[object] = k.retries || isChanged(object, live[object])
@@ -233,21 +233,21 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 				gone bool
 				err  error
 			)
-			exchanged := uid == ""
-			if !exchanged {
+			replaced := uid == ""
+			if !replaced {
 				gone, err = deleteOne(k.ctx, object, policy, uid)
-				exchanged = apierrors.IsConflict(err)
+				replaced = apierrors.IsConflict(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if exchanged {
-				k.exchanged, err = append(k.exchanged, object), nil
+			if replaced {
+				k.replaced, err = append(k.replaced, object), nil
 			}
 			if err != nil {
 				err = fmt.Errorf("deleting %s: %w", idOf(object), err)
 				k.undeleted = append(k.undeleted, err)
 			}
-			if gone || exchanged { // Do not wait for an object that replaced this one.
+			if gone || replaced { // Do not wait for an object that replaced this one.
 				k.gone[object] = true
 			}
 			return err

@@ -63,27 +63,27 @@ func labelsOf(m release.Mark) map[string]string {
 }
 
 func writeUninstallPolicy(t release.UninstallPolicy) string {
-	var terms []string
+	var policies []string
 	for term, holds := range map[string]bool{
 		policyKeepResources: t.KeepResources, policyDeleteNamespace: t.DeleteNamespace, policyNamespaceKeys: t.NamespaceKeys,
 		policyOwnValues: t.OwnValues,
 	} {
 		if holds {
-			terms = append(terms, term)
+			policies = append(policies, term)
 		}
 	}
-	slices.Sort(terms)
-	return strings.Join(terms, "_")
+	slices.Sort(policies)
+	return strings.Join(policies, "_")
 }
 
 func readUninstallPolicy(labels map[string]string) release.UninstallPolicy {
-	terms := strings.Split(labels[labelUninstallPolicy], "_")
+	policies := strings.Split(labels[labelUninstallPolicy], "_")
 	return release.UninstallPolicy{
-		KeepResources:   slices.Contains(terms, policyKeepResources),
-		DeleteNamespace: slices.Contains(terms, policyDeleteNamespace),
-		NamespaceKeys:   slices.Contains(terms, policyNamespaceKeys),
+		KeepResources:   slices.Contains(policies, policyKeepResources),
+		DeleteNamespace: slices.Contains(policies, policyDeleteNamespace),
+		NamespaceKeys:   slices.Contains(policies, policyNamespaceKeys),
 		ServiceAccount:  shared(labels[labelAccount]),
-		OwnValues:       slices.Contains(terms, policyOwnValues),
+		OwnValues:       slices.Contains(policies, policyOwnValues),
 	}
 }
 

@@ -110,11 +110,11 @@ func protectedNamespace(name string) bool {
 		strings.HasPrefix(name, "cattle-fleet-") || strings.HasPrefix(name, "fleet-")
 }
 
-// leave deletes or cleans up the namespace of a removed release, as the release's terms
-// require. usedBy are releases that are to be deployed to the namespace. leave returns what
+// leave deletes or cleans up the namespace of a removed release, as its uninstall policy
+// requires. usedBy are releases that are to be deployed to the namespace. leave returns what
 // prevents the deletion of the namespace.
-func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, terms release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
-	if !terms.DeleteNamespace && !terms.NamespaceKeys {
+func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, policy release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+	if !policy.DeleteNamespace && !policy.NamespaceKeys {
 		return nil, nil
 	}
 	clientset, err := m.connection.clientset()
@@ -129,12 +129,12 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 		return nil, fmt.Errorf("reading the namespace %s: %w", observed.Namespace, err)
 	}
 	own := observed.Mark.Owner != "" && namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
-	if terms.DeleteNamespace && own {
+	if policy.DeleteNamespace && own {
 		if inUse, err = m.remove(ctx, clientset, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
 			return nil, err
 		}
 	}
-	return inUse, m.dropKeys(ctx, observed, terms)
+	return inUse, m.dropKeys(ctx, observed, policy)
 }
 
 // remove deletes a namespace that is empty and that no release is deployed to. It returns when
@@ -161,8 +161,8 @@ func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Inte
 	return inUse, err
 }
 
-func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, terms release.UninstallPolicy) error {
-	if !terms.NamespaceKeys {
+func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, policy release.UninstallPolicy) error {
+	if !policy.NamespaceKeys {
 		return nil
 	}
 	return m.setKeys(ctx, observed.Namespace, observed.Release, nil, nil)

@@ -116,7 +116,7 @@ func (k *kubeClient) drop(info *resource.Info) (isNobodys bool, err error) {
 	if k.within != "" && (!info.Namespaced() || info.Namespace != k.within) {
 		return false, nil
 	}
-	if _, spared := k.spare[renderedKey(k.release, info)]; spared {
+	if _, kept := k.keep[renderedKey(k.release, info)]; kept {
 		return false, nil
 	}
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)

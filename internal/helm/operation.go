@@ -32,12 +32,12 @@ import (
 // operation is what one Helm action on one namespace needs. Helm changes parts of it during
 // the action, so each action gets its own.
 type operation struct {
-	config  *action.Configuration
-	client  *kubeClient
-	records *recordDriver
-	masker  *mask.Masker
-	keep    func(*helmrelease.Release)
-	able    *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
+	config       *action.Configuration
+	client       *kubeClient
+	records      *recordDriver
+	masker       *mask.Masker
+	keep         func(*helmrelease.Release)
+	capabilities *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
 	// leave ends the use of the namespace by this operation. See namespaces.enter.
 	leave func()
 }
@@ -55,7 +55,7 @@ type operations struct {
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless
 // they are known.
 func (s *operations) begin(ctx context.Context, namespace string) (*operation, error) {
-	able, err := s.capabilities.read(ctx)
+	capabilities, err := s.capabilities.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +72,14 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	}
 	store := secretCollectingStore{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}
 	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(store), store: store, secrets: metadata, namespace: namespace}
-	noted, ahead := &requestErrors{}, &responseCache{existing: s.objects.Existing}
-	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
+	noted, cache := &requestErrors{}, &responseCache{existing: s.objects.Existing}
+	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
 		Client:    &kube.Client{Factory: recordingFactory{Factory: s.connection.sharedFactory(), getter: getter}, Namespace: namespace, Log: silent},
 		ctx:       ctx,
 		objects:   s.objects,
 		requests:  noted,
-		ahead:     ahead,
+		cache:     cache,
 		gone:      map[*resource.Info]bool{},
 		changed:   map[*resource.Info]bool{},
 		targets:   map[*resource.Info]bool{},
@@ -87,21 +87,21 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		rest:      func() bool { return false },
 		resume:    func() error { return nil },
 		pending:   func(release.Unready, int) {},
-		validated: validatesFields(able.capabilities.KubeVersion),
+		validated: validatesFields(capabilities.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return s.connection.renew(getter) },
 	}
 	records.checked = &client.checked
 	op := &operation{
-		client:  client,
-		records: records,
-		masker:  masker,
-		keep:    s.contents.keep,
-		able:    able.capabilities,
+		client:       client,
+		records:      records,
+		masker:       masker,
+		keep:         s.contents.keep,
+		capabilities: capabilities.capabilities,
 		config: &action.Configuration{
 			RESTClientGetter: s.connection.getter,
 			KubeClient:       client,
 			Releases:         storage.Init(records),
-			Capabilities:     able.capabilities.Copy(),
+			Capabilities:     capabilities.capabilities.Copy(),
 			Log:              silent,
 			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 		},
@@ -166,7 +166,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if d.Capabilities == nil || d.Capabilities.Fixed {
 		return err
 	}
-	if gone := lost(*d.Capabilities, o.able); len(gone) > 0 {
+	if gone := lost(*d.Capabilities, o.capabilities); len(gone) > 0 {
 		err = &LostAPIsError{APIs: gone, Err: err}
 	}
 	return err

@@ -116,7 +116,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	if err != nil {
 		return release.Removed{}, op.client.requests.withCause(err)
 	}
-	for _, object := range op.client.exchanged {
+	for _, object := range op.client.replaced {
 		removed.NotOwned = append(removed.NotOwned, keyOf(object))
 	}
 	removed.Kept, err = keptOf(gone, observed.Namespace)

@@ -150,7 +150,7 @@ func (f recordingFactory) NewBuilder() *resource.Builder { return resource.NewBu
 type recordingGetter struct {
 	genericclioptions.RESTClientGetter
 	requests *requestErrors
-	ahead    *responseCache
+	cache    *responseCache
 	masker   *mask.Masker
 	//nolint:containedctx // Helm hands none on to its requests; the getter exists for one operation
 	ctx context.Context
@@ -163,7 +163,7 @@ func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return errorRecorder{next: cachingTransport{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
+		return errorRecorder{next: cachingTransport{next: next, cache: g.cache, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
 	})
 	return config, nil
 }
@@ -263,7 +263,7 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 		err = refuseBuiltRecords(built)
 	}
 	if err == nil && isTarget {
-		k.ahead.expect(built)
+		k.cache.expect(built)
 		k.expected = built
 		for _, object := range built {
 			k.targets[object] = true

@@ -146,7 +146,7 @@ func pathOf(object *resource.Info) string {
 // cachingTransport is a transport that sends no request whose response is cached.
 type cachingTransport struct {
 	next  http.RoundTripper
-	ahead *responseCache
+	cache *responseCache
 	//nolint:containedctx // Helm hands none on to its requests; the transport exists for one operation
 	ctx context.Context
 }
@@ -155,7 +155,7 @@ type cachingTransport struct {
 func (f cachingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
 
 func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if known := f.ahead.respond(f.ctx, request); known != nil {
+	if known := f.cache.respond(f.ctx, request); known != nil {
 		return known, nil
 	}
 	return f.next.RoundTrip(request)

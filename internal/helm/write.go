@@ -71,7 +71,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		op.client.rest = w.Token.Yield
 		op.client.resume = func() error { return w.Token.Resume(ctx) }
 	}
-	op.client.spare, op.client.timeout = w.KeepObjects, w.Timeout
+	op.client.keep, op.client.timeout = w.KeepObjects, w.Timeout
 	op.client.retries = observed != nil && observed.Status != release.StatusDeployed
 	// An operation that is rolled back on failure always waits, as in Helm
 	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
@@ -104,7 +104,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 			return release.Written{}, err
 		}
 	}
-	written, err = x.carryOut(ctx, op, action, d, revision, w)
+	written, err = x.run(ctx, op, action, d, revision, w)
 	if err != nil {
 		written.Revision = op.records.revision
 		x.namespaces.inUse.forget(d.Namespace) // A missing namespace can be the cause.
@@ -145,9 +145,9 @@ func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Dep
 	return making.Wait()
 }
 
-// carryOut carries out the action after everything is prepared. revision is the newest
+// run runs the action after everything is prepared. revision is the newest
 // revision.
-func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
+func (x *releaseWriter) run(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
@@ -214,10 +214,10 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	able := op.config.Capabilities
+	capabilities := op.config.Capabilities
 	made, err := x.charts.Chart(ctx, d, render.Revision{
 		Capabilities: target.Capabilities{
-			Version: able.KubeVersion.Version, Major: able.KubeVersion.Major, Minor: able.KubeVersion.Minor, APIs: able.APIVersions,
+			Version: capabilities.KubeVersion.Version, Major: capabilities.KubeVersion.Major, Minor: capabilities.KubeVersion.Minor, APIs: capabilities.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
 	}, collectSecretsOfLookup(x.connection.getter, op.masker), mapper)

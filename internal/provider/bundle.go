@@ -208,11 +208,11 @@ func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 	m.Contents = contentsOf(m.Bundles)
 }
 
-func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp {
+func (m *bundleModel) resolveUnknown(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp {
 	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
 		return lookedUp{}
 	}
-	bundles, settled := f.settle(ctx, r, m.Bundles, stored, diags)
+	bundles, settled := f.resolveUnknown(ctx, r, m.Bundles, stored, diags)
 	if diags.HasError() {
 		return lookedUp{}
 	}

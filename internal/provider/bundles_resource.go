@@ -54,9 +54,9 @@ type bundlesRequest[M any] interface {
 	// setPlanned sets the computed attributes of a plan. planned is nil if bundles are not known
 	// yet.
 	setPlanned(planned *source.Planned, prior *M)
-	// settle sets the values that a plan left unknown. stored is the commit in private state, "" if
+	// resolveUnknown sets the values that a plan left unknown. stored is the commit in private state, "" if
 	// there is none. It returns what has to be stored in private state.
-	settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp
+	resolveUnknown(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp
 }
 
 // ModifyPlan makes the bundles.
@@ -105,7 +105,7 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, true, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+	r.resolveUnknown(ctx, &plan, P(&plan).request(ctx, &prior, true, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
 		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
@@ -138,16 +138,16 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+	r.resolveUnknown(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
 		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
 	}
 }
 
-// settle sets the values that the plan left unknown, and stores the commit and the images. All
+// resolveUnknown sets the values that the plan left unknown, and stores the commit and the images. All
 // values that a plan needs are known in an apply.
-func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, to privateStore, diags *diag.Diagnostics) {
+func (r *bundlesResource[M, P]) resolveUnknown(ctx context.Context, plan P, wanted *request, to privateStore, diags *diag.Diagnostics) {
 	if wanted == nil || diags.HasError() {
 		return
 	}
@@ -156,7 +156,7 @@ func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *requ
 	wanted.Images = storedImages(ctx, planned, diags)
 	wanted.Followed = wanted.followedVersions(ctx, planned, diags)
 	wanted.Found = foundBefore(ctx, diags)
-	found := plan.settle(ctx, r.providerData, *wanted, commit, diags)
+	found := plan.resolveUnknown(ctx, r.providerData, *wanted, commit, diags)
 	if diags.HasError() {
 		return
 	}

@@ -43,17 +43,17 @@ func (f *providerData) delivery() delivery {
 // reachOf returns which clusters can be reached.
 func reachOf(f *providerData) deploy.Reach {
 	if f.HasEngine() {
-		return everywhere{}
+		return allReachable{}
 	}
 	return f.clusters
 }
 
-// everywhere reports all clusters as reachable: only the management cluster is connected to.
-type everywhere struct{}
+// allReachable reports all clusters as reachable: only the management cluster is connected to.
+type allReachable struct{}
 
-func (everywhere) Has(string) bool { return true }
+func (allReachable) Has(string) bool { return true }
 
-func (everywhere) Check(string) error { return nil }
+func (allReachable) Check(string) error { return nil }
 
 // withInventory returns the provider with the clusters and groups of its Fleet. They are read if
 // they are not stored yet, for example by the plan of a create. Clusters in the configuration take

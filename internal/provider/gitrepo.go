@@ -132,11 +132,11 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 	return paths
 }
 
-// settle sets the values that a plan left unknown. Known values stay as planned. The returned
+// resolveUnknown sets the values that a plan left unknown. Known values stay as planned. The returned
 // commit is that of a followed branch.
-func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) lookedUp {
+func (m *gitRepoModel) resolveUnknown(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) lookedUp {
 	follows := m.Commit.IsUnknown()
-	bundles, settled := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
+	bundles, settled := f.resolveUnknown(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
 	if diags.HasError() {
 		return lookedUp{}
 	}

@@ -49,9 +49,9 @@ func (f *providerData) plan(ctx context.Context, r request, stored string, diags
 	return &planned
 }
 
-// settle sets the values that the plan of the bundles left unknown. Known values stay as planned.
+// resolveUnknown sets the values that the plan of the bundles left unknown. Known values stay as planned.
 // commit is the planned commit, "" if the plan left it unknown.
-func (f *providerData) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
+func (f *providerData) resolveUnknown(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
 	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
 	return bundlesOf(settled.Elements), settled
@@ -153,7 +153,7 @@ func foundBefore(ctx context.Context, diags *diag.Diagnostics) source.Pins {
 	return found
 }
 
-// lookedUp is what settle returns for private state.
+// lookedUp is what resolveUnknown returns for private state.
 type lookedUp struct {
 	// commit is "" if it does not have to be stored.
 	commit string

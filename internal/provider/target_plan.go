@@ -182,7 +182,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	}
 	reach := reachOf(r.providerData.withFormer(private))
 	if r.providerData.ClustersUnknown {
-		reach = everywhere{}
+		reach = allReachable{}
 	}
 	said := report.Change(name, removal.DestroySummary(reach))
 	if !resp.Diagnostics.HasError() {

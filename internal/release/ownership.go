@@ -87,8 +87,8 @@ func OtherRelease(own, namespace, name string) string {
 	return owner
 }
 
-// Maker is the tool that made the newest revision of a release that is not this provider's.
-type Maker struct {
+// Creator is the tool that created the newest revision of a release that is not this provider's.
+type Creator struct {
 	// Name is for example "Helm" or "Fleet's agent (mgmt/web)".
 	Name string
 	// Fleet reports that the tool is Fleet's agent, which continues to manage the release.
@@ -103,8 +103,8 @@ type ForeignError struct {
 	Ownership Ownership
 	// Owner is the target that has the release, "" if the record does not name one.
 	Owner string
-	// Maker is the tool that made the newest revision, if it is known.
-	Maker Maker
+	// Creator is the tool that created the newest revision, if it is known.
+	Creator Creator
 	// Since is the revision that state has of the release, 0 for none.
 	Since int
 }
@@ -117,7 +117,7 @@ func (e *ForeignError) Error() string {
 func (e *ForeignError) Template() string { return e.textAt("a release") }
 
 func (e *ForeignError) textAt(at string) string {
-	by := e.Maker.Name
+	by := e.Creator.Name
 	if by == "" {
 		by = "another tool"
 	}
@@ -130,7 +130,7 @@ func (e *ForeignError) textAt(at string) string {
 		}
 		return fmt.Sprintf("revision %d of %s was created by %s, after the last revision of this provider", e.Revision, at, by)
 	case Unmarked:
-		if e.Maker.Name != "" {
+		if e.Creator.Name != "" {
 			return fmt.Sprintf("%s belongs to %s", at, by)
 		}
 		return fmt.Sprintf("%s does not belong to this provider (its record has none of its labels)", at)

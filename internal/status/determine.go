@@ -13,8 +13,8 @@ type Observation struct {
 	Release *release.Observed
 	// Ownership is the relation of the release to the target that determines the state.
 	Ownership release.Ownership
-	// Maker is the tool that created the newest revision, if another tool did and is known.
-	Maker release.Maker
+	// Creator is the tool that created the newest revision, if another tool did and is known.
+	Creator release.Creator
 	// RecordChanged reports that the manifest or the hooks of the record differ from those
 	// that the state recorded.
 	RecordChanged bool
@@ -104,7 +104,7 @@ func (o Observation) facts() Facts {
 func (o Observation) foreign() string {
 	switch {
 	case o.Ownership == release.OtherTool:
-		return Message("the newest revision was created by " + cmp.Or(o.Maker.Name, "another tool"))
+		return Message("the newest revision was created by " + cmp.Or(o.Creator.Name, "another tool"))
 	case o.Ownership != release.Self:
 		return "the release has another owner"
 	case o.RecordChanged:

@@ -54,7 +54,7 @@ func TestDetermineState(t *testing.T) {
 		"a history of another tool":                  {facts: with(of(release.StatusUninstalled), by(release.OtherTool)), want: status.Pending, message: "it is not deployed"},
 		"absent after a failure":                     {facts: with(absent, known), want: status.Pending, message: "it is not deployed"},
 		"changed by another tool":                    {facts: with(by(release.OtherTool)), want: status.Modified, message: byAnother},
-		"changed by Helm":                            {facts: with(by(release.OtherTool), func(o *status.Observation) { o.Maker.Name = "Helm" }), want: status.Modified, message: "the newest revision was created by Helm"},
+		"changed by Helm":                            {facts: with(by(release.OtherTool), func(o *status.Observation) { o.Creator.Name = "Helm" }), want: status.Modified, message: "the newest revision was created by Helm"},
 		"of plain Helm":                              {facts: with(by(release.Unmarked)), want: status.Modified, message: notOurs},
 		"of another owner":                           {facts: with(by(release.OtherOwner)), want: status.Modified, message: notOurs},
 		"of another target":                          {facts: with(by(release.OtherTarget)), want: status.Modified, message: notOurs},
