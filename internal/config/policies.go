@@ -38,7 +38,7 @@ func fleetPoliciesAttribute() providerschema.ListAttribute {
 	return providerschema.ListAttribute{
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Fleet's `Policy` and `GitRepoRestriction` objects as YAML, all of one namespace. As in Fleet, what one of them allows is allowed. " +
-			"They apply to all clusters, beside `policies`. Names of Secrets in them have no effect, and the plan warns.",
+			"They apply to all clusters, beside `policies`. Names of Secrets and `allowedDownstreamResources` in them have no effect, and the plan warns. A field that the provider does not know is an error.",
 	}
 }
 

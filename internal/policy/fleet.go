@@ -40,10 +40,12 @@ type fleetObject struct {
 
 	AllowedServiceAccounts []string `yaml:"allowedServiceAccounts"`
 
-	RequireServiceAccount  bool       `yaml:"requireServiceAccount"`
-	AllowNamespaceCreation *bool      `yaml:"allowNamespaceCreation"`
-	GitRepo                *gitPolicy `yaml:"gitRepo"`
-	HelmOp                 *opPolicy  `yaml:"helmOp"`
+	RequireServiceAccount  bool  `yaml:"requireServiceAccount"`
+	AllowNamespaceCreation *bool `yaml:"allowNamespaceCreation"`
+	// AllowedDownstreamResources is in Fleet 0.17 and later. Its type does not matter here.
+	AllowedDownstreamResources any        `yaml:"allowedDownstreamResources"`
+	GitRepo                    *gitPolicy `yaml:"gitRepo"`
+	HelmOp                     *opPolicy  `yaml:"helmOp"`
 
 	DefaultServiceAccount          string   `yaml:"defaultServiceAccount"`
 	AllowedRepoPatterns            []string `yaml:"allowedRepoPatterns"`
@@ -142,7 +144,7 @@ func (f fleetObject) check() error {
 	if f.Metadata.Name == "" {
 		return fmt.Errorf("a %s has no name", f.Kind)
 	}
-	ofOther := f.RequireServiceAccount || f.AllowNamespaceCreation != nil || f.GitRepo != nil || f.HelmOp != nil
+	ofOther := f.RequireServiceAccount || f.AllowNamespaceCreation != nil || f.AllowedDownstreamResources != nil || f.GitRepo != nil || f.HelmOp != nil
 	if f.Kind == policyKind {
 		ofOther = f.DefaultServiceAccount != "" || f.AllowedRepoPatterns != nil || f.DefaultClientSecretName != "" || f.AllowedClientSecretNames != nil ||
 			f.AllowedTargetNamespaces != nil || f.AllowedTargetNamespaceSelector != nil
@@ -174,8 +176,8 @@ func (f fleetObject) accounts() []string {
 	return accounts
 }
 
-// unused returns the fields that are set and name Secrets. They have no effect: credentials here
-// belong to a URL.
+// unused returns the fields that are set and have no effect: those that name Secrets, because
+// credentials here belong to a URL, and allowedDownstreamResources, because nothing is copied here.
 func (f fleetObject) unused() []string {
 	var fields []string
 	add := func(name string, isSet bool) {
@@ -183,6 +185,7 @@ func (f fleetObject) unused() []string {
 			fields = append(fields, fmt.Sprintf("%s %s: %s", f.Kind, f.Metadata.Name, name))
 		}
 	}
+	add("allowedDownstreamResources", f.AllowedDownstreamResources != nil)
 	add("defaultClientSecretName", f.DefaultClientSecretName != "")
 	add("allowedClientSecretNames", len(f.AllowedClientSecretNames) > 0)
 	if f.GitRepo != nil {

@@ -72,11 +72,12 @@ func TestFleetDefaults(t *testing.T) {
 	policies, unused, err := policy.FromFleet([]string{
 		fleetObject("Policy", "b", "allowedServiceAccounts: [x]\ngitRepo: {defaultServiceAccount: of-policy, defaultClientSecretName: s}\nhelmOp: {defaultServiceAccount: of-helmop}\n"),
 		fleetObject("GitRepoRestriction", "c", "defaultServiceAccount: of-restriction\n"),
+		fleetObject("Policy", "d", "allowedDownstreamResources: [{kind: Secret, name: a}]\n"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if difference := cmp.Diff([]string{"Policy b: gitRepo.defaultClientSecretName"}, unused); difference != "" {
+	if difference := cmp.Diff([]string{"Policy b: gitRepo.defaultClientSecretName", "Policy d: allowedDownstreamResources"}, unused); difference != "" {
 		t.Error(difference)
 	}
 	set, err := policy.New(policies, nil, nil)
@@ -102,14 +103,17 @@ func TestInvalidFleetObjects(t *testing.T) {
 		objects []string
 		want    string
 	}{
-		"nothing":             {objects: []string{""}, want: "element 1: it contains no object"},
-		"another kind":        {objects: []string{strings.Replace(fleetObject("X", "x", ""), "v1alpha1", "v1", 1)}, want: "element 1: fleet.cattle.io/v1 X is no Policy and no GitRepoRestriction of fleet.cattle.io/v1alpha1"},
-		"no name in metadata": {objects: []string{"apiVersion: fleet.cattle.io/v1alpha1\nkind: Policy\n"}, want: "element 1: a Policy has no name"},
-		"an unknown field":    {objects: []string{fleetObject("Policy", "x", "allowedServiceAcounts: [x]\n")}, want: "field allowedServiceAcounts not found"},
-		"another kind's":      {objects: []string{fleetObject("Policy", "x", "allowedRepoPatterns: [x]\n")}, want: "element 1: Policy x has fields of the other kind, which Fleet would ignore"},
-		"a selector":          {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedTargetNamespaceSelector: {matchLabels: {a: b}}\n")}, want: "allowedTargetNamespaceSelector selects namespaces by their labels"},
-		"an expression":       {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedRepoPatterns: ['x)|(y']\n")}, want: `GitRepoRestriction x: pattern "x)|(y"`},
-		"an account pattern":  {objects: []string{fleetObject("Policy", "x", "allowedServiceAccounts: ['*']\n")}, want: `Policy x: "*" is not the name of a service account`},
+		"nothing":                              {objects: []string{""}, want: "element 1: it contains no object"},
+		"another kind":                         {objects: []string{strings.Replace(fleetObject("X", "x", ""), "v1alpha1", "v1", 1)}, want: "element 1: fleet.cattle.io/v1 X is no Policy and no GitRepoRestriction of fleet.cattle.io/v1alpha1"},
+		"no name in metadata":                  {objects: []string{"apiVersion: fleet.cattle.io/v1alpha1\nkind: Policy\n"}, want: "element 1: a Policy has no name"},
+		"an unknown field":                     {objects: []string{fleetObject("Policy", "x", "allowedServiceAcounts: [x]\n")}, want: "field allowedServiceAcounts not found"},
+		"an unknown field of a restriction":    {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedRepos: [x]\n")}, want: "field allowedRepos not found"},
+		"an unknown field inside":              {objects: []string{fleetObject("Policy", "x", "helmOp: {allowedCharts: [x]}\n")}, want: "field allowedCharts not found"},
+		"downstream resources and restriction": {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedDownstreamResources: []\n")}, want: "GitRepoRestriction x has fields of the other kind"},
+		"another kind's":                       {objects: []string{fleetObject("Policy", "x", "allowedRepoPatterns: [x]\n")}, want: "element 1: Policy x has fields of the other kind, which Fleet would ignore"},
+		"a selector":                           {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedTargetNamespaceSelector: {matchLabels: {a: b}}\n")}, want: "allowedTargetNamespaceSelector selects namespaces by their labels"},
+		"an expression":                        {objects: []string{fleetObject("GitRepoRestriction", "x", "allowedRepoPatterns: ['x)|(y']\n")}, want: `GitRepoRestriction x: pattern "x)|(y"`},
+		"an account pattern":                   {objects: []string{fleetObject("Policy", "x", "allowedServiceAccounts: ['*']\n")}, want: `Policy x: "*" is not the name of a service account`},
 		"two namespaces in metadata": {
 			objects: []string{fleetObject("Policy", "x", ""), strings.Replace(fleetObject("Policy", "y", ""), "fleet-default", "other", 1)},
 			want:    `Policy x is in namespace "fleet-default" and Policy y in "other"`,

@@ -97,6 +97,7 @@ func UnusedFleetPolicies(fields []string) []Message {
 	}
 	return []Message{{
 		Severity: Warning, Attribute: []any{"fleet_policies"}, Summary: "Some fields of fleet_policies have no effect",
-		Detail: listOf(fields) + "\n\nCredentials belong to a URL in git and registries of the provider, and are sent nowhere else.",
+		Detail: listOf(fields) + "\n\nNames of Secrets: credentials belong to a URL in git and registries of the provider, and are sent nowhere else. " +
+			"allowedDownstreamResources: nothing is copied to the clusters.",
 	}}
 }
