@@ -103,6 +103,23 @@ func TestAccPolicyOfServiceAccounts(t *testing.T) {
 	w.expectEmptyPlan(t)
 }
 
+// Where Fleet's Policy requires a service account, a deployment does not create its namespace.
+func TestAccPolicyOfNewNamespaces(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	s.makeAccount(t, 0, s.namespace)
+	configure := func(more string) {
+		w.configure(t, s.provider("  fleet_policies = [\"{apiVersion: fleet.cattle.io/v1alpha1, kind: Policy, metadata: {name: p}, requireServiceAccount: true}\"]\n", on),
+			strings.Replace(s.bundle("one", "x"), "files = ", more+"service_account = \""+s.namespace+"\"\n  files = ", 1), target("", "fleet_bundle.one.bundles"))
+	}
+	configure("create_namespace = true\n  ")
+	w.fail(t, []string{"plan", "-input=false"}, "policy fleet_policies (allowNamespaceCreation) refuses", "set createNamespace to false")
+	configure("")
+	w.apply(t)
+	s.expectReleases(t, 0, "one")
+	w.expectEmptyPlan(t)
+}
+
 // The author of a repository tries to bypass the policies of the provider.
 func TestAttackOnPolicies(t *testing.T) {
 	t.Parallel()

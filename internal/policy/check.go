@@ -115,6 +115,11 @@ func (s *Set) ServiceAccount(d Deployment) string {
 	return ""
 }
 
+// RefusesNewNamespaces reports whether a deployment may not create its namespace.
+func (s *Set) RefusesNewNamespaces(d Deployment) bool {
+	return slices.ContainsFunc(s.policies, func(p compiled) bool { return p.fleet != nil && p.fleet.refusesNewNamespaces && p.matches(d) })
+}
+
 // Content is what is known of the objects of a deployment.
 type Content struct {
 	Documents []diff.Document

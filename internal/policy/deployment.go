@@ -27,11 +27,21 @@ type Checker struct {
 	// Repositories are the URLs of the bundles' repositories, by the names of the bundles.
 	Repositories map[string]string
 	Files        Files
+	// HasEngine is true if a Fleet delivers. It decides about new namespaces by its own policies.
+	HasEngine bool
 }
 
-// Account returns the service account for deployments of a bundle that have none.
-func (c Checker) Account(cluster string, b *bundle.Bundle, options fleetyaml.Options) string {
-	return c.Set.ServiceAccount(c.factsOf(target.Deployment{Cluster: cluster, Bundle: b, Options: options}, ""))
+// Defaults sets options of a deployment that are not set and that policies have a default for: the
+// service account, and whether the namespace is created.
+func (c Checker) Defaults(cluster string, b *bundle.Bundle, options fleetyaml.Options) fleetyaml.Options {
+	d := c.factsOf(target.Deployment{Cluster: cluster, Bundle: b, Options: options}, "")
+	if options.ServiceAccount == "" {
+		options.ServiceAccount = c.Set.ServiceAccount(d)
+	}
+	if options.CreateNamespace == nil && !c.HasEngine && c.Set.RefusesNewNamespaces(d) {
+		options.CreateNamespace = new(bool)
+	}
+	return options
 }
 
 // Planned checks a deployment and what a plan has of its objects. The rest is checked before the

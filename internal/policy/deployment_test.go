@@ -66,6 +66,48 @@ func TestPlannedCharts(t *testing.T) {
 }
 
 // A plan checks the objects that it has, and leaves the rest to the apply.
+// A default replaces no option. What is written and not allowed is refused.
+func TestCheckerDefaults(t *testing.T) {
+	t.Parallel()
+
+	yes, no := true, false
+	const required, preset = "requireServiceAccount: true\n", "gitRepo: {defaultServiceAccount: tenant}\n"
+	tests := map[string]struct {
+		objects   string
+		options   fleetyaml.Options
+		hasEngine bool
+		want      fleetyaml.Options
+	}{
+		"nothing":                       {objects: "allowNamespaceCreation: false\n"},
+		"an account":                    {objects: preset, want: fleetyaml.Options{ServiceAccount: "tenant"}},
+		"an account of its own":         {objects: preset, options: fleetyaml.Options{ServiceAccount: "own"}, want: fleetyaml.Options{ServiceAccount: "own"}},
+		"no new namespace":              {objects: required, want: fleetyaml.Options{CreateNamespace: &no}},
+		"a new namespace is written":    {objects: required, options: fleetyaml.Options{CreateNamespace: &yes}, want: fleetyaml.Options{CreateNamespace: &yes}},
+		"a new namespace is allowed":    {objects: required + "allowNamespaceCreation: true\n"},
+		"an account and no namespace":   {objects: required + preset, want: fleetyaml.Options{ServiceAccount: "tenant", CreateNamespace: &no}},
+		"a Fleet decides on namespaces": {objects: required + preset, hasEngine: true, want: fleetyaml.Options{ServiceAccount: "tenant"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			policies, _, err := policy.FromFleet([]string{fleetObject("Policy", "p", tt.objects)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := policy.New(policies, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checker := policy.Checker{Set: set, Repositories: map[string]string{"web": "https://git/x"}, HasEngine: tt.hasEngine}
+			got := checker.Defaults("a", &bundle.Bundle{Name: "web"}, tt.options)
+			if difference := cmp.Diff(tt.want, got); difference != "" {
+				t.Error(difference)
+			}
+		})
+	}
+}
+
 func TestPlannedObjects(t *testing.T) {
 	t.Parallel()
 

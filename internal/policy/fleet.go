@@ -28,7 +28,8 @@ type fleetRules struct {
 	chartRepos, chartNames patterns
 	// targetNamespaces are the namespaces of which the source must force one, nil for no rule.
 	targetNamespaces []string
-	keepsNamespaces  bool
+	// refusesNewNamespaces is true if no deployment may create its namespace.
+	refusesNewNamespaces bool
 }
 
 // fleetObject is a Policy or a GitRepoRestriction
@@ -40,8 +41,8 @@ type fleetObject struct {
 
 	AllowedServiceAccounts []string `yaml:"allowedServiceAccounts"`
 
-	RequireServiceAccount  bool  `yaml:"requireServiceAccount"`
-	AllowNamespaceCreation *bool `yaml:"allowNamespaceCreation"`
+	RequireServiceAccount  bool `yaml:"requireServiceAccount"`
+	AllowNamespaceCreation bool `yaml:"allowNamespaceCreation"`
 	// AllowedDownstreamResources is in Fleet 0.17 and later. Its type does not matter here.
 	AllowedDownstreamResources any        `yaml:"allowedDownstreamResources"`
 	GitRepo                    *gitPolicy `yaml:"gitRepo"`
@@ -144,7 +145,7 @@ func (f fleetObject) check() error {
 	if f.Metadata.Name == "" {
 		return fmt.Errorf("a %s has no name", f.Kind)
 	}
-	ofOther := f.RequireServiceAccount || f.AllowNamespaceCreation != nil || f.AllowedDownstreamResources != nil || f.GitRepo != nil || f.HelmOp != nil
+	ofOther := f.RequireServiceAccount || f.AllowNamespaceCreation || f.AllowedDownstreamResources != nil || f.GitRepo != nil || f.HelmOp != nil
 	if f.Kind == policyKind {
 		ofOther = f.DefaultServiceAccount != "" || f.AllowedRepoPatterns != nil || f.DefaultClientSecretName != "" || f.AllowedClientSecretNames != nil ||
 			f.AllowedTargetNamespaces != nil || f.AllowedTargetNamespaceSelector != nil

@@ -11,10 +11,10 @@ import (
 // merged is the result of merging all objects of a namespace, as Fleet does
 // (internal/cmd/controller/policyrestrictions and gitops/reconciler/restrictions.go).
 type merged struct {
-	required, keepsNamespaces bool
-	accounts                  []string // of policies.
-	gitAccounts               []string // of restrictions.
-	gitDefault, helmDefault   string
+	required, allowsNamespaces bool
+	accounts                   []string // of policies.
+	gitAccounts                []string // of restrictions.
+	gitDefault, helmDefault    string
 	// restrictionDefault takes precedence over gitDefault.
 	restrictionDefault     string
 	repositories           patterns
@@ -34,7 +34,7 @@ func translate(objects []fleetObject) ([]Policy, error) {
 
 func (m *merged) add(o fleetObject) error {
 	m.required = m.required || o.RequireServiceAccount
-	m.keepsNamespaces = m.keepsNamespaces || o.AllowNamespaceCreation != nil && !*o.AllowNamespaceCreation
+	m.allowsNamespaces = m.allowsNamespaces || o.AllowNamespaceCreation
 	if o.Kind == restrictionKind {
 		m.gitAccounts = append(m.gitAccounts, o.AllowedServiceAccounts...)
 		m.restrictionDefault = cmp.Or(m.restrictionDefault, o.DefaultServiceAccount)
@@ -92,7 +92,9 @@ func (m *merged) policies() []Policy {
 	if m.required {
 		required = &ServiceAccounts{Required: true}
 	}
-	add(fleetPolicy, anyOrigin, required, fleetRules{keepsNamespaces: m.keepsNamespaces})
+	// As in Fleet 0.16.1 and later: an account of a tenant should not need the right to create
+	// namespaces (internal/cmd/controller/target/builder.go, getCreateNamespaceForBundle).
+	add(fleetPolicy, anyOrigin, required, fleetRules{refusesNewNamespaces: m.required && !m.allowsNamespaces})
 	add(fleetGitPolicy, fromRepository, accountsOf(slices.Concat(m.gitAccounts, m.accounts), cmp.Or(m.restrictionDefault, m.gitDefault)),
 		fleetRules{repositories: m.repositories, targetNamespaces: m.targetNamespaces})
 	add(fleetHelmOpPolicy, fromChart, accountsOf(m.accounts, m.helmDefault), fleetRules{chartRepos: m.chartRepos, chartNames: m.chartNames})
@@ -114,7 +116,7 @@ func accountsOf(allowed []string, preset string) *ServiceAccounts {
 }
 
 func (f fleetRules) isEmpty() bool {
-	return f.repositories == nil && f.chartRepos == nil && f.chartNames == nil && f.targetNamespaces == nil && !f.keepsNamespaces
+	return f.repositories == nil && f.chartRepos == nil && f.chartNames == nil && f.targetNamespaces == nil && !f.refusesNewNamespaces
 }
 
 // checkFleet checks the rules that only Fleet's objects have. As in Fleet, an empty value is
@@ -138,7 +140,7 @@ func (c *checker) checkFleet(rules *fleetRules) {
 	if rules.targetNamespaces != nil && (!d.IsConfined || !slices.Contains(rules.targetNamespaces, d.Namespace)) {
 		c.add(ruleFleetNamespaces, nil, fmt.Sprintf("target_namespace has to be one of %s", listOf(rules.targetNamespaces)))
 	}
-	if rules.keepsNamespaces && d.CreateNamespace {
-		c.add(ruleFleetNewNamespace, nil, "the deployment may not create its namespace; set createNamespace to false")
+	if rules.refusesNewNamespaces && d.CreateNamespace {
+		c.add(ruleFleetNewNamespace, nil, "the deployment may not create its namespace; set createNamespace to false, or allowNamespaceCreation of a Policy to true")
 	}
 }

@@ -16,6 +16,8 @@ func fleetObject(kind, name, fields string) string {
 func TestFromFleet(t *testing.T) {
 	t.Parallel()
 
+	const newNamespace = "allowNamespaceCreation: the deployment may not create its namespace; set createNamespace to false, or allowNamespaceCreation of a Policy to true"
+	withAccount := policy.Deployment{Repository: "x", ServiceAccount: "x", CreateNamespace: true}
 	of := func(url string) policy.Deployment { return policy.Deployment{Repository: url, CreateNamespace: true} }
 	chart := policy.Deployment{Charts: []policy.ChartSource{{Repo: "https://charts.example.com", Name: "web"}}}
 	restriction := func(fields string) []string { return []string{fleetObject("GitRepoRestriction", "r", fields)} }
@@ -26,7 +28,7 @@ func TestFromFleet(t *testing.T) {
 		want       []string
 	}{
 		"nothing restricted":                             {objects: one(""), deployment: of("https://git/x")},
-		"a required account":                             {objects: one("requireServiceAccount: true\n"), deployment: of("https://git/x"), want: []string{"service_accounts: the deployment has no service account, and one is required"}},
+		"a required account":                             {objects: one("requireServiceAccount: true\nallowNamespaceCreation: true\n"), deployment: of("https://git/x"), want: []string{"service_accounts: the deployment has no service account, and one is required"}},
 		"a required account of a bundle":                 {objects: one("requireServiceAccount: true\n"), want: []string{"service_accounts: the deployment has no service account, and one is required"}},
 		"an empty list allows all":                       {objects: one("allowedServiceAccounts: []\n"), deployment: policy.Deployment{ServiceAccount: "x"}},
 		"an allowed account":                             {objects: one("allowedServiceAccounts: [x]\n"), deployment: policy.Deployment{ServiceAccount: "x"}},
@@ -44,7 +46,11 @@ func TestFromFleet(t *testing.T) {
 		"an allowed target namespace":                    {objects: restriction("allowedTargetNamespaces: [a]\n"), deployment: policy.Deployment{Repository: "x", Namespace: "a", IsConfined: true}},
 		"another target namespace":                       {objects: restriction("allowedTargetNamespaces: [a]\n"), deployment: policy.Deployment{Repository: "x", Namespace: "b", IsConfined: true}, want: []string{"allowedTargetNamespaces: target_namespace has to be one of a"}},
 		"a namespace that is not forced":                 {objects: restriction("allowedTargetNamespaces: [a]\n"), deployment: policy.Deployment{Repository: "x", Namespace: "a"}, want: []string{"allowedTargetNamespaces: target_namespace has to be one of a"}},
-		"a new namespace":                                {objects: one("allowNamespaceCreation: false\n"), deployment: of("x"), want: []string{"allowNamespaceCreation: the deployment may not create its namespace; set createNamespace to false"}},
+		"a new namespace with a required account":        {objects: one("requireServiceAccount: true\n"), deployment: withAccount, want: []string{newNamespace}},
+		"a new namespace that is not allowed":            {objects: one("requireServiceAccount: true\nallowNamespaceCreation: false\n"), deployment: withAccount, want: []string{newNamespace}},
+		"a new namespace without a required account":     {objects: one("allowNamespaceCreation: false\n"), deployment: withAccount},
+		"a new namespace that another policy allows":     {objects: append(one("requireServiceAccount: true\n"), fleetObject("Policy", "q", "allowNamespaceCreation: true\n")), deployment: withAccount},
+		"a namespace that is there already":              {objects: one("requireServiceAccount: true\n"), deployment: policy.Deployment{Repository: "x", ServiceAccount: "x"}},
 		"several documents":                              {objects: []string{one("")[0] + "---\n" + fleetObject("Policy", "q", "requireServiceAccount: true\n")}, want: []string{"service_accounts: the deployment has no service account, and one is required"}},
 	}
 	for name, tt := range tests {

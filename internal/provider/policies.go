@@ -33,15 +33,15 @@ func checkerOf(s config.Settings, m *targetModel, clusters []target.Cluster, fil
 			maps.Copy(repositories, source.Repositories(elementsOf(of)))
 		}
 	}
-	return &policy.Checker{Set: set, Repositories: repositories, Files: files}
+	return &policy.Checker{Set: set, Repositories: repositories, Files: files, HasEngine: s.HasEngine()}
 }
 
-// accountsOf returns the function of target.Input for the account of a deployment that has none.
-func accountsOf(checker *policy.Checker) func(string, *bundle.Bundle, fleetyaml.Options) string {
+// defaultsOf returns the function of target.Input for options that are not set.
+func defaultsOf(checker *policy.Checker) func(string, *bundle.Bundle, fleetyaml.Options) fleetyaml.Options {
 	if checker == nil {
 		return nil
 	}
-	return checker.Account
+	return checker.Defaults
 }
 
 // withPolicies adds policies to desired.

@@ -225,7 +225,7 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if diags.HasError() {
 		return deploy.Desired{}, ""
 	}
-	in.Clusters, in.ServiceAccount = clusters, accountsOf(checker)
+	in.Clusters, in.Defaults = clusters, defaultsOf(checker)
 	result, err := target.Deployments(ctx, in)
 	if err != nil {
 		diagnostics.Add(diags, report.RuleFailure(name, err))

@@ -28,9 +28,9 @@ type Input struct {
 	Evaluator Evaluator
 	// CRDs is the value of helm.crds for all bundles that do not set it.
 	CRDs string
-	// ServiceAccount returns the account of deployments whose options have none, "" for none.
-	// It is nil if there is no such default.
-	ServiceAccount func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
+	// Defaults returns the options with the defaults of policies: the service account, and whether
+	// the namespace is created. It changes no other option, and is nil if there are no policies.
+	Defaults func(cluster string, b *bundle.Bundle, options fleetyaml.Options) fleetyaml.Options
 }
 
 // Result is the result of Deployments. Equal deployments share their options; the options must not
@@ -79,7 +79,7 @@ func Deployments(ctx context.Context, in Input) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
-		plan.crds, plan.account = in.CRDs, in.ServiceAccount
+		plan.crds, plan.defaults = in.CRDs, in.Defaults
 		if err := plan.addTo(ctx, &result, in.Evaluator, clusters, ruled); err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
@@ -157,8 +157,8 @@ type plan struct {
 	batch          *batch
 	// crds is the value of helm.crds if the bundle does not set it.
 	crds string
-	// account is Input.ServiceAccount.
-	account func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
+	// defaults is Input.Defaults.
+	defaults func(cluster string, b *bundle.Bundle, options fleetyaml.Options) fleetyaml.Options
 	// variants are the merged options, by the customizations that matched.
 	variants map[string]*variant
 }
@@ -267,7 +267,7 @@ func (p *plan) addTo(ctx context.Context, result *Result, evaluator Evaluator, c
 	for _, d := range drafts {
 		deployment, err := d.finish(results, evaluation)
 		if err == nil {
-			deployment, err = p.withAccount(deployment, d.content)
+			deployment, err = p.withDefaults(deployment, d.content)
 		}
 		if err != nil {
 			err = inFile(p.bundle.DefinitionFile, err)
@@ -322,16 +322,16 @@ func (d *draft) finish(results []Evaluated, evaluation error) (Deployment, error
 	return deployment, err
 }
 
-// withAccount sets the default service account, which the digest covers.
-func (p *plan) withAccount(d Deployment, content string) (Deployment, error) {
-	if p.account == nil || d.Options.ServiceAccount != "" {
+// withDefaults sets the defaults of policies, which the digest covers.
+func (p *plan) withDefaults(d Deployment, content string) (Deployment, error) {
+	if p.defaults == nil {
 		return d, nil
 	}
-	account := p.account(d.Cluster, d.Bundle, d.Options)
-	if account == "" {
+	options := p.defaults(d.Cluster, d.Bundle, d.Options)
+	if options.ServiceAccount == d.Options.ServiceAccount && options.CreateNamespace == d.Options.CreateNamespace {
 		return d, nil
 	}
-	d.Options.ServiceAccount = account
+	d.Options = options
 	var err error
 	d.Digest, err = digest(d, content)
 	return d, err
