@@ -77,8 +77,8 @@ func Options() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"default_namespace":     framework.OptionalString("Namespace of the release, and of objects without a namespace."),
 		"namespace":             framework.OptionalString("Namespace of the release and of all its objects; a cluster-scoped object is an error."),
-		"namespace_labels":      framework.OptionalStringMap("Labels of the namespace of the release. Its other labels stay as they are."),
-		"namespace_annotations": framework.OptionalStringMap("Annotations of the namespace of the release. Its other annotations stay as they are."),
+		"namespace_labels":      framework.OptionalStringMap("Labels of the namespace of the release. Their values are templated as values of a chart. Its other labels stay as they are."),
+		"namespace_annotations": framework.OptionalStringMap("Annotations of the namespace of the release, templated as `namespace_labels`. Its other annotations stay as they are."),
 		"create_namespace":      framework.OptionalBool("Whether the namespace of the release is created. Default `true`, or `false` where `fleet_policies` of the provider require it."),
 		"helm":                  framework.OptionalObject("Options of the Helm release, as `helm` in fleet.yaml.", helmAttributes()),
 		"kustomize": framework.OptionalObject("Options for kustomize.", map[string]schema.Attribute{

@@ -86,8 +86,8 @@ func exists(ctx context.Context, clientset kubernetes.Interface, namespace strin
 }
 
 // setKeys sets exactly these labels and annotations for a release on its namespace. Labels and
-// annotations of others stay. Fleet deletes them (internal/cmd/agent/deployer/deployer.go,
-// setNamespaceLabelsAndAnnotations).
+// annotations of others stay, as in Fleet 0.17. Earlier versions delete them
+// (internal/cmd/agent/deployer/deployer.go).
 func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
 	clientset, err := m.connection.clientset()
 	if err != nil {

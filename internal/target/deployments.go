@@ -310,14 +310,12 @@ func (d *draft) finish(results []Evaluated, evaluation error) (Deployment, error
 	if d.err != nil || d.job == nil {
 		return d.deployment, d.err
 	}
-	values, err := d.job.finish(results, evaluation)
+	made, err := d.job.finish(results, evaluation)
 	if err != nil {
 		return Deployment{}, err
 	}
 	deployment := d.deployment
-	helm := *deployment.Options.Helm
-	helm.Values = values
-	deployment.Options.Helm = &helm
+	deployment.Options = made.in(deployment.Options)
 	deployment.Digest, err = digest(deployment, d.content)
 	return deployment, err
 }
@@ -361,7 +359,7 @@ func (p *plan) newVariant(matched []int) *variant {
 		v.err = &ReleaseNameError{Name: v.release}
 		return v
 	}
-	v.templating = newTemplating(v.options.Helm)
+	v.templating = newTemplating(v.options)
 	v.content = p.bundle.ContentOf(v.options.Helm)
 	v.digest, v.err = digest(Deployment{Options: v.options, Release: v.release, Namespace: v.namespace}, v.content)
 	return v
@@ -385,8 +383,8 @@ const maxNamespaceName = 63
 // maxServiceAccountName is the longest name that fits into a label of the release record.
 const maxServiceAccountName = 63
 
-// CheckNames checks the names of a deployment's namespace and service account. Fleet finds such errors
-// only on the cluster.
+// CheckNames checks the names of a deployment's namespace and service account, and the labels of the
+// namespace. Fleet finds such errors only on the cluster.
 func (d Deployment) CheckNames() error {
 	if len(d.Namespace) > maxNamespaceName || !dnsLabel.MatchString(d.Namespace) {
 		return fmt.Errorf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
@@ -397,7 +395,7 @@ func (d Deployment) CheckNames() error {
 		return fmt.Errorf("%s %q is not a valid name of a service account: it must be a DNS name of at most %d characters",
 			d.Bundle.Spelling().Name("serviceAccount"), account, maxServiceAccountName)
 	}
-	return nil
+	return d.checkNamespaceLabels()
 }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)

@@ -23,9 +23,11 @@ const (
 
 var errTooDeep = fmt.Errorf("values are more than %d maps deep", maxDepth)
 
-// templating is what can be computed from the values of some options without a cluster.
+// templating is what can be computed from some options without a cluster.
 type templating struct {
 	helm *fleetyaml.Helm
+	// namespace are the labels and annotations of the namespace that have a template.
+	namespace []namespaceKey
 	// err is an error that every cluster has.
 	err           error
 	hasReferences bool
@@ -34,11 +36,15 @@ type templating struct {
 }
 
 // newTemplating returns nil when there is nothing to template.
-func newTemplating(helm *fleetyaml.Helm) *templating {
-	if helm == nil || (len(helm.Values) == 0 && len(helm.TemplateValues) == 0) {
+func newTemplating(options fleetyaml.Options) *templating {
+	helm := options.Helm
+	if helm == nil {
+		helm = &fleetyaml.Helm{}
+	}
+	t := &templating{helm: helm, namespace: namespaceKeysOf(options)}
+	if len(helm.Values) == 0 && len(helm.TemplateValues) == 0 && len(t.namespace) == 0 {
 		return nil
 	}
-	t := &templating{helm: helm}
 	if t.hasReferences, t.err = hasReferences(helm.Values, 0); t.err != nil {
 		t.err = &TemplateError{Place: valuesPlace, Err: t.err}
 		return t
@@ -49,7 +55,7 @@ func newTemplating(helm *fleetyaml.Helm) *templating {
 	if helm.DisablePreProcess {
 		return nil
 	}
-	t.shared, t.err = newTemplates(helm, helm.Values)
+	t.shared, t.err = t.newTemplates(helm.Values)
 	if t.err == nil && t.shared == nil {
 		return nil
 	}
@@ -91,7 +97,7 @@ func (t *templating) newJob(c *candidate) (*job, error) {
 	if t.helm.DisablePreProcess {
 		return &job{values: values}, nil
 	}
-	own, err := newTemplates(t.helm, values)
+	own, err := t.newTemplates(values)
 	if err != nil {
 		return nil, err
 	}
@@ -102,16 +108,16 @@ func (t *templating) newJob(c *candidate) (*job, error) {
 	return &job{values: values, templates: own}, nil
 }
 
-// finish returns the values after templating.
-func (j *job) finish(results []Evaluated, err error) (map[string]any, error) {
+// finish returns what is templated.
+func (j *job) finish(results []Evaluated, err error) (templated, error) {
 	if j.templates == nil {
-		return j.values, nil
+		return templated{values: j.values}, nil
 	}
 	if j.texts != nil {
 		return j.templates.decode(j.values, Evaluated{Texts: j.texts})
 	}
 	if err != nil {
-		return nil, &TemplateError{Err: err}
+		return templated{}, &TemplateError{Err: err}
 	}
 	return j.templates.decode(j.values, results[j.run])
 }
@@ -121,10 +127,11 @@ type templates struct {
 	// set has no parts yet. Only the evaluator needs them.
 	set    TemplateSet
 	values map[string]any
-	// hasValues is true if the first template of the set is the YAML of all values. The other
-	// templates are template values, by keys.
+	// hasValues is true if the first template of the set is the YAML of all values. The next
+	// templates are template values, by keys. The last are those of the namespace.
 	hasValues bool
 	keys      []string
+	namespace []namespaceKey
 	// fields are the templates of the set if all of them only read fields, else nil. Other
 	// templates can change what the templates after them read.
 	fields [][]segment
@@ -132,25 +139,28 @@ type templates struct {
 }
 
 // newTemplates returns nil if there is no template. All values together are one template, as YAML.
-func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, error) {
+func (t *templating) newTemplates(values map[string]any) (*templates, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {
 		return nil, &TemplateError{Place: valuesPlace, Err: err}
 	}
-	t := &templates{
-		values: values, hasValues: bytes.Contains(text, []byte(LeftDelim)), keys: slices.Sorted(maps.Keys(helm.TemplateValues)),
+	made := &templates{
+		values: values, hasValues: bytes.Contains(text, []byte(LeftDelim)), keys: slices.Sorted(maps.Keys(t.helm.TemplateValues)), namespace: t.namespace,
 	}
-	if t.hasValues {
-		t.set.Templates = append(t.set.Templates, Template{Place: valuesPlace, Text: string(text)})
+	if made.hasValues {
+		made.set.Templates = append(made.set.Templates, Template{Place: valuesPlace, Text: string(text)})
 	}
-	for _, key := range t.keys {
-		t.set.Templates = append(t.set.Templates, Template{Place: templateValuePlace(key), Text: helm.TemplateValues[key]})
+	for _, key := range made.keys {
+		made.set.Templates = append(made.set.Templates, Template{Place: templateValuePlace(key), Text: t.helm.TemplateValues[key]})
 	}
-	if len(t.set.Templates) == 0 {
+	for _, key := range made.namespace {
+		made.set.Templates = append(made.set.Templates, Template{Place: key.place(), Text: key.text})
+	}
+	if len(made.set.Templates) == 0 {
 		return nil, nil
 	}
-	t.fields = fieldsOf(t.set)
-	return t, nil
+	made.fields = fieldsOf(made.set)
+	return made, nil
 }
 
 func templateValuePlace(key string) string { return "helm.templateValues." + key }
@@ -214,25 +224,26 @@ func partsOf(values map[string]any) []TemplatePart {
 	return parts
 }
 
-// decode reads values from the texts. An error in an earlier text is reported before the failure of
-// a later template.
-func (t *templates) decode(values map[string]any, result Evaluated) (map[string]any, error) {
+// decode reads what is templated from the texts. An error in an earlier text is reported before the
+// failure of a later template.
+func (t *templates) decode(values map[string]any, result Evaluated) (templated, error) {
 	texts := result.Texts
 	if t.hasValues && len(texts) > 0 {
 		values = nil
 		if err := unmarshal(texts[0], &values); err != nil {
-			return nil, &TemplateError{Place: valuesPlace, Err: fmt.Errorf("they are not YAML after templating: %w", err)}
+			return templated{}, &TemplateError{Place: valuesPlace, Err: fmt.Errorf("they are not YAML after templating: %w", err)}
 		}
 		texts = texts[1:]
 	}
-	values, err := t.addTemplateValues(values, texts)
+	own := min(len(texts), len(t.keys))
+	values, err := t.addTemplateValues(values, texts[:own])
 	if err != nil {
-		return nil, err
+		return templated{}, err
 	}
 	if result.Failure != nil {
-		return nil, result.Failure.err()
+		return templated{}, result.Failure.err()
 	}
-	return values, nil
+	return templated{values: values, namespace: t.namespace, texts: texts[own:]}, nil
 }
 
 // unmarshal reads the output of a template, within the limits of a values file.
