@@ -60,7 +60,7 @@ func engineAttribute() schema.SingleNestedAttribute {
 		"with all objects in place, and takes its release over. `engine` can be removed after that.")
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io) 0.16 or later: how to reach it, in any way that `clusters` has. " +
+		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io), from 0.16 on: how to reach it, in any way that `clusters` has. " +
 			"`fleet_cluster_target` then writes Bundles there, and Fleet's agents deploy them. No other cluster is connected to. " +
 			"Clusters and groups are Fleet's `Cluster` and `ClusterGroup` objects, unless `clusters` is given: then they are those of `clusters`, by their facts alone. " +
 			"See the guides [When one machine is not enough](guides/engine.md) and [Attributes with an engine](guides/engine-attributes.md).",

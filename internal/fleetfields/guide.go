@@ -17,7 +17,7 @@ description: |-
 
 # Fleet, field by field
 
-This guide lists every field of the types of Fleet VERSION: ` + "`fleet.yaml`" + `, GitRepo, Bundle, HelmOp, Cluster, ClusterGroup, Schedule, Policy and GitRepoRestriction. The guide [Fleet's model in Terraform](fleet-model.md) explains the model itself.
+This guide lists every field of the types of Fleet VERSION: ` + "`fleet.yaml`" + `, GitRepo, Bundle, HelmOp, Cluster, ClusterGroup, Schedule, Policy and GitRepoRestriction. A newer field says where it is known from. The guide [Fleet's model in Terraform](fleet-model.md) explains the model itself.
 
 | word | meaning |
 |---|---|
@@ -64,6 +64,9 @@ func writeLine(b *strings.Builder, cells []string) {
 
 func (s section) cells(r row) []string {
 	cells := []string{code(r.Fields), word(r.Here), r.Says, s.where(r)}
+	if r.Newer != "" {
+		cells[2] += " New in " + r.Newer + "."
+	}
 	if r.Like != "" {
 		cells = []string{code(r.Fields), effect, "As in a `fleet.yaml`.", s.where(r)}
 	}

@@ -43,6 +43,7 @@ type row struct {
 	Whole   bool       `json:"whole"`
 	Like    string     `json:"like"`
 	Beside  string     `json:"beside"`
+	Newer   string     `json:"newer"`
 	Example any        `json:"example"`
 }
 

@@ -78,9 +78,9 @@ func (s section) compare(types map[string]reflect.Type, of reflect.Type) []strin
 			switch {
 			case seen[field]:
 				problems = append(problems, field+" has two rows")
-			case known && r.Beside != "":
-				problems = append(problems, field+` is a field of Fleet by now, so its row needs no "beside"`)
-			case !known && r.Beside == "":
+			case known && (r.Beside != "" || r.Newer != ""):
+				problems = append(problems, field+` is a field of Fleet by now, so its row needs no "beside" and no "newer"`)
+			case !known && r.Beside == "" && r.Newer == "":
 				problems = append(problems, field+" has a row, and Fleet has no such field")
 			}
 			seen[field] = true
@@ -127,7 +127,12 @@ func TestCompare(t *testing.T) {
 		"beside":          {section: section{Rows: []row{{Fields: []string{"name", "inner", "other"}}, {Fields: []string{"more"}, Beside: "why"}}}},
 		"no longer beside": {
 			section: section{Rows: []row{{Fields: []string{"name", "inner"}}, {Fields: []string{"other"}, Beside: "why"}}},
-			want:    []string{`other is a field of Fleet by now, so its row needs no "beside"`},
+			want:    []string{`other is a field of Fleet by now, so its row needs no "beside" and no "newer"`},
+		},
+		"newer": {section: section{Rows: []row{{Fields: []string{"name", "inner", "other"}}, {Fields: []string{"more"}, Newer: "0.17"}}}},
+		"no longer newer": {
+			section: section{Rows: []row{{Fields: []string{"name", "inner"}}, {Fields: []string{"other"}, Newer: "0.17"}}},
+			want:    []string{`other is a field of Fleet by now, so its row needs no "beside" and no "newer"`},
 		},
 		"includes nothing": {
 			section: section{Includes: []string{"x"}, Rows: rows("name", "inner", "other").Rows},
