@@ -127,9 +127,10 @@ func libraries() map[string]string {
 		"sigs.k8s.io/":                    "Kubernetes",
 		"github.com/fluxcd/":              "Kubernetes",
 
-		"sigs.k8s.io/yaml":                  "",
-		"k8s.io/apimachinery/pkg/labels":    "",
-		"k8s.io/apimachinery/pkg/selection": "",
+		"sigs.k8s.io/yaml":                        "",
+		"k8s.io/apimachinery/pkg/labels":          "",
+		"k8s.io/apimachinery/pkg/selection":       "",
+		"k8s.io/apimachinery/pkg/util/validation": "",
 	}
 }
 

@@ -3,9 +3,10 @@ package target
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -70,16 +71,11 @@ func (t templated) in(options fleetyaml.Options) fleetyaml.Options {
 	return options
 }
 
-// maxLabelValue is the limit of Kubernetes for the value of a label.
-const maxLabelValue = 63
-
-var labelValue = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`)
-
 func (d Deployment) checkNamespaceLabels() error {
 	labels := d.Options.NamespaceLabels
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		value := labels[key]
-		if len(value) <= maxLabelValue && labelValue.MatchString(value) {
+		if len(validation.IsValidLabelValue(value)) == 0 {
 			continue
 		}
 		hint := ""
@@ -88,7 +84,7 @@ func (d Deployment) checkNamespaceLabels() error {
 		}
 		// The error does not contain the value: template values of a cluster can be secret.
 		return fmt.Errorf("%s: what %s is set to is not a valid value of a label: use up to %d letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends%s",
-			d.Bundle.Spelling().Name(labelsOption), key, maxLabelValue, hint)
+			d.Bundle.Spelling().Name(labelsOption), key, validation.LabelValueMaxLength, hint)
 	}
 	return nil
 }
