@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
@@ -200,6 +201,9 @@ func (c Credentials) sshMethod(user string) (ssh.AuthMethod, error) {
 // trust makes the login accept the keys that knownHosts has for the server. Without knownHosts,
 // the keys in the machine's own files are accepted.
 func (l *sshLogin) trust(at location, knownHosts, cacheDir string) error {
+	if err := checkMarked(knownHosts, cacheDir); err != nil {
+		return err
+	}
 	var files []string
 	if knownHosts != "" {
 		file, err := writeTemporary(cacheDir, knownHosts)
@@ -218,6 +222,28 @@ func (l *sshLogin) trust(at location, knownHosts, cacheDir string) error {
 	}
 	l.verify = db.HostKeyCallback()
 	l.algorithms = db.HostKeyAlgorithms(at.hostPort())
+	return nil
+}
+
+// checkMarked returns an error for a line with a marker that cannot be read, such as "@revoked host
+// ssh-ed25519 x". Lines that cannot be read are skipped, and the key that this one revokes would be
+// accepted.
+func checkMarked(knownHosts, cacheDir string) error {
+	number := 0
+	for line := range strings.Lines(knownHosts) {
+		number++
+		if !strings.HasPrefix(strings.TrimLeft(line, " \t"), "@") {
+			continue
+		}
+		file, err := writeTemporary(cacheDir, line)
+		if err != nil {
+			return fmt.Errorf("storing line %d of known_hosts: %w", number, err)
+		}
+		_, err = knownhosts.New(file)
+		if err := errors.Join(err, os.Remove(file)); err != nil {
+			return fmt.Errorf("reading line %d of known_hosts: %w", number, err)
+		}
+	}
 	return nil
 }
 

@@ -78,6 +78,10 @@ func TestSSH(t *testing.T) {
 		{"unknown host", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: stranger.KnownHosts()}, isType[*git.UnknownHostError]},
 		{"host key of another kind", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + rsaKey(t)}, isType[*git.HostKeyError]},
 		{"malformed known_hosts", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
+		{"revoked host key", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoked " + s.KnownHosts()}, isType[*git.HostKeyError]},
+		{"malformed revocation", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoked " + ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
+		{"unknown marker", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoke " + s.KnownHosts()}, isType[*git.UnknownHostError]},
+		{"malformed line for another host", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: "git.invalid ssh-ed25519 hello\n" + s.KnownHosts()}, nil},
 		{"locked key", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "open sesame", KnownHosts: s.KnownHosts()}, nil},
 		{"locked key, wrong passphrase", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
 		{"locked key, no passphrase", repo, git.Credentials{SSHPrivateKey: locked, KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
@@ -97,7 +101,7 @@ func TestSSH(t *testing.T) {
 			got, err := client.Resolve(t.Context(), tt.repo, git.Ref{Branch: "main"})
 			if tt.is != nil {
 				if !tt.is(err) {
-					t.Errorf("Resolve: %T %v", err, err)
+					t.Fatalf("Resolve: %T %v", err, err)
 				}
 				for _, secret := range []string{"guess", "open sesame"} {
 					if strings.Contains(err.Error(), secret) {
