@@ -32,14 +32,16 @@ func TestAttackComparePatches(t *testing.T) {
 		patch  fleetyaml.ComparePatch
 		refuse bool
 	}{
-		"copy doubles":      {patch: fleetyaml.ComparePatch{Operations: operations(1, fleetyaml.Operation{Op: "copy", Path: "/a", Value: "/"})}, refuse: true},
-		"move":              {patch: fleetyaml.ComparePatch{Operations: operations(1, fleetyaml.Operation{Op: "move", Path: "/a", Value: "/b"})}, refuse: true},
-		"many pointers":     {patch: fleetyaml.ComparePatch{JSONPointers: pointers(maxOperations + 1)}, refuse: true},
-		"many operations":   {patch: fleetyaml.ComparePatch{Operations: operations(maxOperations+1, add(1))}, refuse: true},
-		"much to add":       {patch: fleetyaml.ComparePatch{Operations: operations(20, add(maxGrowth/10))}, refuse: true},
-		"a long pattern":    {patch: fleetyaml.ComparePatch{Kind: strings.Repeat("*a", maxPattern)}, refuse: true},
-		"a nested pattern":  {patch: fleetyaml.ComparePatch{Kind: strings.Repeat("{a,*", 40) + strings.Repeat("}", 40)}},
-		"as many as may be": {patch: fleetyaml.ComparePatch{JSONPointers: pointers(maxOperations / 2), Operations: operations(maxOperations/2, add(10))}},
+		"copy doubles":          {patch: fleetyaml.ComparePatch{Operations: operations(1, fleetyaml.Operation{Op: "copy", Path: "/a", Value: "/"})}, refuse: true},
+		"move":                  {patch: fleetyaml.ComparePatch{Operations: operations(1, fleetyaml.Operation{Op: "move", Path: "/a", Value: "/b"})}, refuse: true},
+		"many pointers":         {patch: fleetyaml.ComparePatch{JSONPointers: pointers(maxOperations + 1)}, refuse: true},
+		"many operations":       {patch: fleetyaml.ComparePatch{Operations: operations(maxOperations+1, add(1))}, refuse: true},
+		"much to add":           {patch: fleetyaml.ComparePatch{Operations: operations(20, add(maxGrowth/10))}, refuse: true},
+		"a long pattern":        {patch: fleetyaml.ComparePatch{Kind: strings.Repeat("*a", maxPattern)}, refuse: true},
+		"a nested pattern":      {patch: fleetyaml.ComparePatch{Kind: strings.Repeat("{a,*", 40) + strings.Repeat("}", 40)}},
+		"a list without an end": {patch: fleetyaml.ComparePatch{Kind: "Secret{", JSONPointers: pointers(1)}},
+		"an empty list":         {patch: fleetyaml.ComparePatch{Kind: "Secre[a-z]{}", JSONPointers: pointers(1)}},
+		"as many as may be":     {patch: fleetyaml.ComparePatch{JSONPointers: pointers(maxOperations / 2), Operations: operations(maxOperations/2, add(10))}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

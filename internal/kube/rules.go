@@ -34,12 +34,31 @@ type rules struct {
 // An object that it ignores does not count as missing.
 type comparePatch struct {
 	kind            schema.GroupVersionKind
-	group, kindGlob glob.Glob
+	group, kindGlob pattern
 	namespace, name string
 	pointers        jsonpatch.Patch
 	operations      jsonpatch.Patch
 	ignores         bool
 	names           *regexp.Regexp
+}
+
+// pattern is a glob of group or kind. Fleet matches with the same version of the library.
+type pattern struct{ glob glob.Glob }
+
+func compilePattern(text string) (pattern, error) {
+	compiled, err := glob.Compile(text)
+	return pattern{compiled}, err
+}
+
+// matches is false where the library panics: it does so for some texts and patterns such as
+// "Deployment{".
+func (p pattern) matches(text string) (matched bool) {
+	defer func() {
+		if recover() != nil {
+			matched = false
+		}
+	}()
+	return p.glob.Match(text)
 }
 
 // ignoreOperation is an operation of Fleet that JSON patch does not have.
@@ -84,10 +103,10 @@ func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
 		return comparePatch{}, fmt.Errorf("apiVersion, kind or name has more than %d characters", maxPattern)
 	}
 	made := comparePatch{kind: version.WithKind(p.Kind), namespace: p.Namespace, name: p.Name}
-	if made.group, err = glob.Compile(version.Group); err != nil {
+	if made.group, err = compilePattern(version.Group); err != nil {
 		return comparePatch{}, fmt.Errorf("apiVersion: %w", err)
 	}
-	if made.kindGlob, err = glob.Compile(p.Kind); err != nil {
+	if made.kindGlob, err = compilePattern(p.Kind); err != nil {
 		return comparePatch{}, fmt.Errorf("kind: %w", err)
 	}
 	for _, pointer := range p.JSONPointers {
@@ -203,7 +222,7 @@ func removeAll(content []byte, pointers jsonpatch.Patch) []byte {
 // covers reports whether the pointers of a patch apply to an object.
 func (c comparePatch) covers(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
-	return c.group.Match(kind.Group) && c.kindGlob.Match(kind.Kind) &&
+	return c.group.matches(kind.Group) && c.kindGlob.matches(kind.Kind) &&
 		(c.namespace == "" || c.namespace == object.GetNamespace()) && (c.name == "" || c.name == object.GetName())
 }
 

@@ -72,6 +72,8 @@ func TestNormalize(t *testing.T) {
 		"pointer for its name":           {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment", Name: "name", Namespace: "ns", JSONPointers: []string{"/spec/paused"}}, want: paused},
 		"pointer for another name":       {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment", Name: "na", JSONPointers: []string{"/spec/paused"}}, want: neither},
 		"pointer for another namespace":  {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "other", JSONPointers: []string{"/spec/paused"}}, want: neither},
+		"pointer for ends that overlap":  {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deploy*yment", JSONPointers: []string{"/spec/paused"}}, want: paused},
+		"pointer for a kind that panics": {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment{", JSONPointers: []string{"/spec/paused"}}, want: neither},
 		"operations":                     {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment", Name: "name", Namespace: "ns", Operations: remove("/spec/replicas", "/spec/paused")}, want: both},
 		"operations for any name":        {patch: fleetyaml.ComparePatch{APIVersion: "apps/v1", Kind: "Deployment", Operations: remove("/spec/replicas")}, want: neither},
 		"operations for another version": {patch: fleetyaml.ComparePatch{APIVersion: "apps/v2", Kind: "Deployment", Name: "name", Namespace: "ns", Operations: remove("/spec/replicas")}, want: neither},
