@@ -16,7 +16,7 @@ require (
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/fxamacker/cbor/v2 v2.9.3
 	github.com/go-git/go-git/v5 v5.19.3
-	github.com/gobwas/glob v0.2.3
+	github.com/gobwas/glob v0.2.3 // Helm and Fleet match with it. 1.x matches other files: TestFilesMatchAsInHelm.
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
