@@ -104,7 +104,7 @@ func providerSupport() []Support {
 
 func targetSupport() []Support {
 	return []Support{
-		same("name", "bundles", "allow_empty", "max_removals", "deletion_protection", "plan_objects", "values_wo_version", "id", "records", "timeouts"),
+		same("name", "bundles", "allow_empty", "max_removals", "deletion_protection", "plan_objects", "values_wo_version", "id", "records", "planned", "timeouts"),
 		differs("Clusters and groups are those of Fleet. The clusters of the plan are delivered to, by name. A cluster that joins later needs another apply.", "targets"),
 		differs("With `false`, an apply still waits until the agents have applied the Bundles, and does not wait until objects are ready.", "wait"),
 		differs("The time begins when Fleet gives the deployment to the agent. While a rollout holds it, the time begins again with each change of the bundle.", "deployment_timeout"),

@@ -93,8 +93,8 @@ func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnos
 }
 
 // reportMoves reports deployments that were delivered in another way than is configured now.
-func (m *targetModel) reportMoves(by *config.Management, wanted []target.Deployment, diags *diag.Diagnostics) {
-	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, by.Delivers())
+func (s *targetState) reportMoves(by *config.Management, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name, moves := s.Name.ValueString(), state.MovesOf(s.known.Records, wanted, by.Delivers())
 	if by == nil {
 		diagnostics.Add(diags, report.WithoutEngine(name, slices.Concat(moves.Wanted, moves.Unwanted)))
 		return

@@ -106,7 +106,7 @@ func (c configOf) Equal(other deploy.Config) bool {
 }
 
 // claim records what a target wants, and reports what another target of the plan wants as well.
-func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
+func (f *providerData) claim(plan *targetModel, prior *targetState, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	conflicts, sameName := f.registry.Claim(deploy.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
 	if sameName {

@@ -39,7 +39,7 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	resp.Diagnostics.Append(resp.State.Get(ctx, &state)...)
 	state.ID = types.StringValue(id)
 	setDefaults(&state)
-	state.setShown(state.contents(imported.Records, nil, nil).Shown())
+	state.setOnlyRecords(imported.Records, nil)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

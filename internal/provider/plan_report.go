@@ -30,7 +30,7 @@ func openReport(owner string, diags *diag.Diagnostics) *planreport.Writer {
 type planReporter struct {
 	*providerData
 
-	before *targetModel
+	before *targetState
 }
 
 // comparedAs returns how the objects of a plan are compared. A report has the comparison even if
@@ -57,7 +57,7 @@ func (r planReporter) add(in planreport.Input, diags *diag.Diagnostics) {
 	if !r.planReport.IsWanted() || diags.HasError() {
 		return
 	}
-	in.Owner, in.Prior, in.Groups, in.Shown = r.Owner, r.before.records(), r.Groups, r.masker.Shown
+	in.Owner, in.Prior, in.Groups, in.Shown = r.Owner, r.before.known.Records, r.Groups, r.masker.Shown
 	in.Clusters, _ = r.clusters.Facts()
 	id := r.before.ID.ValueString()
 	if err := r.planReport.Add(planreport.Planned(in), id != "" && !r.repeats(id)); err != nil {
@@ -65,7 +65,7 @@ func (r planReporter) add(in planreport.Input, diags *diag.Diagnostics) {
 	}
 }
 
-func operationOf(before *targetModel) planreport.Operation {
+func operationOf(before *targetState) planreport.Operation {
 	if before.ID.ValueString() == "" {
 		return planreport.Create
 	}

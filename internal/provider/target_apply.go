@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
@@ -19,8 +20,8 @@ import (
 // apply changes the clusters from before to plan. It sets the computed attributes and private state
 // to the result. It returns false if it stopped before any change. create is true if no state
 // contains the target or one that it replaces.
-func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, create bool, private *state.Private, diags *diag.Diagnostics) bool {
-	name, prior := plan.Name.ValueString(), before.records()
+func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *targetModel, before *targetState, create bool, private *state.Private, diags *diag.Diagnostics) bool {
+	name, prior := plan.Name.ValueString(), before.known.Records
 	desired, reason := f.desired(ctx, config, plan, private.ObjectVersions, diags)
 	settings, capabilities := plan.settings(diags), unpack(*private, diags)
 	if diags.HasError() {
@@ -33,11 +34,14 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	desired = holdByWindows(f, desired, plan, diags)
 	desired.Needs = private.Needs
 	capabilities.Pin(desired.Deployments)
-	shown, was := plan.shown(), before.shown()
-	planned := shown.PlannedObjects()
+	shown, planned := plan.shown(), plan.planned()
+	if plan.Planned.Equal(before.Planned) {
+		planned = planned.Repeated()
+	}
+	objects := shown.PlannedObjects()
 	change := deploy.Replan(desired, prior, deploy.Shown{
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: plan.holdsBroken() && !shown.IsUnknown, Writes: shown.Writes,
-		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: plan.holdsBroken() && !planned.IsUnknown, Writes: planned.Writes,
+		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: objects,
 	}, f.charts)
 	counts := change.Counts()
 	change, unreachable := change.WithoutUnreachable(reachOf(f))
@@ -52,9 +56,9 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	f.registry.RecordKey(identity.Key)
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
-		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
+		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
 		Remove: change.Remove, Needs: private.Needs, Counts: counts,
-		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
+		Prior: prior, Lost: before.known.Lost, Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	if len(outcome.Overlapping) > 0 {
@@ -67,22 +71,27 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	}
 	f.logPanics(ctx, outcome.Failures)
 	f.forgetUnreachable(name, &outcome, diags)
-	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.ShowsOther))
+	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(objects), change.UnexpectedlyHeld(planned.WritesOther))
 	diagnostics.Add(diags, report.Failures(name, outcome))
 	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
 	diagnostics.Add(diags, report.Policies(name, outcome.Warned))
-	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, shown.LeavesOut)
+	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, func(key deploy.Key) bool { return before.isReplaced && planned.LeavesOut(key) })
 	*private = private.Applied(state.Apply{
 		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,
 		Entry: f.clusters.Connection, ShowsObjects: plan.PlanObjects.ValueBool(),
 	})
 	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
-	lost := state.WantedReleases(was.Lost(), desired.Deployments, leftOut)
-	after := state.ShownAfter(plan.contents(records, lost, shown.HeldAfter(change)), change, shown)
+	lost := state.WantedReleases(before.known.Lost, desired.Deployments, leftOut)
+	after := state.ShownAfter(state.Contents{Records: records, Lost: lost, Held: planned.HeldAfter(change), ShowsObjects: plan.PlanObjects.ValueBool()}, change, planned, shown)
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}
 	setApplied(ctx, plan, after, counts)
+	if planned.IsUnknown {
+		decided := state.PlannedBy(change)
+		decided.Number = before.known.Planned.Number + 1
+		plan.Planned = types.StringValue(decided.Encode())
+	}
 	if shown.IsUnknown { // No plan has reported the held deployments.
 		diagnostics.Add(diags, report.Held(name, change.Held))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 type targetModel struct {
@@ -47,10 +46,9 @@ type targetModel struct {
 	NotReady           types.Map      `tfsdk:"not_ready"`
 	Clusters           types.Map      `tfsdk:"clusters"`
 	Records            types.Map      `tfsdk:"records"`
+	Planned            types.String   `tfsdk:"planned"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
-	// driftState is the part of private state that belongs to the deployments.
-	driftState state.DriftState
 	// decided is the time at which change windows are evaluated.
 	decided time.Time
 	// limit is how long an apply of the plan may take.
@@ -69,11 +67,11 @@ func (m *targetModel) readLimit(ctx context.Context, creating bool, diags *diag.
 }
 
 // identity returns what identifies the target. before is its state, which has the key of its records.
-func (m *targetModel) identity(f *providerData, before *targetModel) deploy.TargetIdentity {
+func (m *targetModel) identity(f *providerData, before *targetState) deploy.TargetIdentity {
 	return deploy.TargetIdentity{
 		Owner: f.Owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
 		AdoptionKey: release.AdoptionKey(f.Owner, m.AdoptionKey.ValueString()),
-		Key:         release.RecordKey(f.Owner, m.AdoptionKey.ValueString(), before.shown().Keys(before.ID.ValueString())),
+		Key:         release.RecordKey(f.Owner, m.AdoptionKey.ValueString(), before.known.Keys(before.ID.ValueString())),
 	}
 }
 

@@ -38,12 +38,11 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if r.providerData == nil {
 		return
 	}
-	var plan, prior targetModel
+	var plan targetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	creating := req.State.Raw.IsNull()
+	creating, prior := req.State.Raw.IsNull(), &targetState{}
 	if !creating {
-		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-		prior.driftState = private.DriftState
+		prior = readState(ctx, req.State, private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -53,7 +52,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if creating {
 		after = r.planCreate(ctx, req.Config, &plan, &resp.Diagnostics)
 	} else {
-		after = r.planUpdate(ctx, req.Config, &plan, &prior, private, &resp.Diagnostics)
+		after = r.planUpdate(ctx, req.Config, &plan, prior, private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -76,7 +75,7 @@ func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, pl
 	}
 	found := kept
 	var clusters []string
-	after.Replacement = f.planTarget(ctx, config, plan, &targetModel{}, nil, func(wanted []target.Deployment) {
+	after.Replacement = f.planTarget(ctx, config, plan, &targetState{}, nil, func(wanted []target.Deployment) {
 		for _, d := range wanted {
 			clusters = append(clusters, d.Cluster)
 		}
@@ -99,11 +98,11 @@ func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, pl
 }
 
 // planUpdate plans a target that is in the state, and returns its private state.
-func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private state.Private, diags *diag.Diagnostics) state.Private {
+func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, plan *targetModel, prior *targetState, private state.Private, diags *diag.Diagnostics) state.Private {
 	after := private
 	after.Decided = r.providerData.Windows.TimeFor(private.Decided)
 	plan.decided = after.Decided
-	delivered := private.ForDelivery(prior.records(), r.providerData.HasEngine())
+	delivered := private.ForDelivery(prior.known.Records, r.providerData.HasEngine())
 	f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, diags)
 	f.planTarget(ctx, config, plan, prior, &delivered, func(wanted []target.Deployment) {
 		unpack(delivered, diags).Pin(wanted)
@@ -114,7 +113,7 @@ func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, pl
 // planTarget fills in the computed attributes of a plan. private is nil for a create. pin sets the
 // capabilities that charts are rendered with. The marker is for the Delete that can run before a
 // Create.
-func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
+func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
 	name := plan.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
@@ -163,20 +162,19 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
-	var gone targetModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
+	gone := readState(ctx, req.State, private, &resp.Diagnostics)
 	if gone.DeletionProtection.ValueBool() {
-		diagnostics.Add(&resp.Diagnostics, report.Protected(gone.Name.ValueString(), len(gone.records())))
+		diagnostics.Add(&resp.Diagnostics, report.Protected(gone.Name.ValueString(), len(gone.known.Records)))
 	}
 	if r.providerData == nil {
 		return
 	}
 	name := gone.Name.ValueString()
 	gone.reportMoves(r.providerData.Management, nil, &resp.Diagnostics)
-	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
+	removal, found := deploy.RemovalPlan(gone.known.Records), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
-			Identity: gone.identity(r.providerData, &gone), Consent: gone.consent(&resp.Diagnostics), Diff: gone.diff(),
+			Identity: gone.identity(r.providerData, gone), Consent: gone.consent(&resp.Diagnostics), Diff: gone.diff(),
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
@@ -189,9 +187,9 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		diagnostics.Add(&resp.Diagnostics, said)
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
-	reportDestroy(r.providerData, &gone, private, &resp.Diagnostics)
+	reportDestroy(r.providerData, gone, private, &resp.Diagnostics)
 	diagnostics.Add(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
-	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, said, &resp.Diagnostics)
+	planReporter{r.providerData, gone}.addPlan(planreport.Destroy, name, removal, found, said, &resp.Diagnostics)
 }
 
 // desired returns what the configuration wants. known are the versions of the objects that values
@@ -310,8 +308,8 @@ func checkDeployment(d target.Deployment) error {
 
 // planChange plans the change from before to desired, reports it, and fills in the computed
 // attributes.
-func (f *providerData) planChange(ctx context.Context, plan, before *targetModel, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
-	prior := before.records()
+func (f *providerData) planChange(ctx context.Context, plan *targetModel, before *targetState, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
+	prior := before.known.Records
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: reachOf(f), Limit: plan.removalLimit(), Start: f.sandbox.Start,
@@ -351,7 +349,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		found.Diff = deploy.DiffReport{TooManyFailed: changes.TooManyFailed}
 	}
 	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, plan.TakeOwnershipOf), &planned, found))
-	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
+	plan.setPlanned(before, &planned, before.known.Lost.Wanted(desired.Deployments))
 	if plan.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
@@ -359,7 +357,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 }
 
 // replacedRecords returns the records of the target that a create replaces.
-func replacedRecords(f *providerData, before *targetModel, name string) map[deploy.Key]deploy.Record {
+func replacedRecords(f *providerData, before *targetState, name string) map[deploy.Key]deploy.Record {
 	if !before.ID.IsNull() {
 		return nil
 	}

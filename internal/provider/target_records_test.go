@@ -20,10 +20,11 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	record := deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
 	var model targetModel
 	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: record}}.Shown())
-	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, model.records()); diff != "" {
+	records := state.Decode(model.shown(), model.planned(), state.DriftState{}).Records
+	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(stored, stateOf(deploy.Predecessor{Records: model.records()}).records()[key].Stored); diff != "" {
+	if diff := cmp.Diff(stored, replacedState(deploy.Predecessor{Records: records}).known.Records[key].Stored); diff != "" {
 		t.Errorf("records of a replacement (-want +got):\n%s", diff)
 	}
 }

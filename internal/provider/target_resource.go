@@ -43,9 +43,9 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	defer cancel()
 
 	plan.ID = types.StringValue(rand.Text())
-	before, left := &targetModel{}, r.providerData.registry.TakePredecessor(plan.Name.ValueString())
+	before, left := &targetState{}, r.providerData.registry.TakePredecessor(plan.Name.ValueString())
 	if left.Instance != "" {
-		before = stateOf(left)
+		before = replacedState(left)
 		plan.ID = before.ID
 	}
 	stored := loadPrivate(ctx, planPrivate(ctx, resp.Private), &resp.Diagnostics)
@@ -62,7 +62,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	storePrivate(ctx, resp.Private, state.Private{}, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
 		// No other state contains the releases that the replaced target left.
-		takeOver(&plan, left)
+		plan.setOnlyRecords(left.Records, left.Lost)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
@@ -78,26 +78,23 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 }
 
 func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var model targetModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	if resp.Diagnostics.HasError() || r.providerData == nil || r.providerData.ClustersUnknown {
+	if r.providerData == nil || r.providerData.ClustersUnknown {
 		return
 	}
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
-	known := unpack(private, &resp.Diagnostics)
+	model, known := readState(ctx, req.State, private, &resp.Diagnostics), unpack(private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	model.driftState = private.DriftState
-	moves := state.MovesOf(model.records(), nil, r.providerData.HasEngine())
+	records, lost := model.known.Records, model.known.Lost
+	moves := state.MovesOf(records, nil, r.providerData.HasEngine())
 	if r.providerData.HasEngine() && r.providerData.fleetEngine == nil || r.providerData.Management == nil && len(moves.Unwanted) > 0 {
 		return // The Fleet is not known yet, or the plan reports the problem.
 	}
-	private = private.ForDelivery(model.records(), r.providerData.HasEngine())
-	records, lost := model.records(), model.shown().Lost()
+	private = private.ForDelivery(records, r.providerData.HasEngine())
 	r.providerData.registry.RecordInstance(model.ID.ValueString(), model.Name.ValueString(), records)
 	capabilities := r.providerData.capabilities().Start(ctx, known)
-	identity := model.identity(r.providerData, &model)
+	identity := model.identity(r.providerData, model)
 	r.providerData.registry.RecordKey(identity.Key)
 	observation := r.providerData.delivery().Observe(ctx, identity, model.drift(), lost.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
@@ -128,15 +125,14 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	lost.KeepUnreachable(observation)
 	diagnostics.Add(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
-		model.setShown(model.contents(observation.Records, observation.Lost, model.shown().Held()).Shown())
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		model.setContents(observation.Records, observation.Lost, model.known.Held)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model.targetModel)...)
 	}
 }
 
 func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, prior targetModel
+	var plan targetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -145,20 +141,20 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
+	prior := readState(ctx, req.State, private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	after := private
 	after.Replacement = state.ReplacementMarker{}
-	prior.driftState = private.DriftState
-	after = after.ForDelivery(prior.records(), r.providerData.HasEngine())
+	after = after.ForDelivery(prior.known.Records, r.providerData.HasEngine())
 	plan.decided = r.providerData.Windows.TimeFor(private.Decided)
 	f, inventory := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
 	after.Inventory = inventory
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	begun := f.apply(ctx, req.Config, &plan, &prior, false, &after, &resp.Diagnostics)
+	begun := f.apply(ctx, req.Config, &plan, prior, false, &after, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	if begun {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -166,8 +162,8 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 }
 
 func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var model targetModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
+	model := readState(ctx, req.State, private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -176,10 +172,8 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
 	marker, f := private.Replacement, r.providerData.withFormer(private)
-	model.driftState = private.DriftState
-	name, records, settings := model.Name.ValueString(), model.records(), model.settings(&resp.Diagnostics)
+	name, records, settings := model.Name.ValueString(), model.known.Records, model.settings(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -202,23 +196,23 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	if marker.Planned {
 		f.registry.RecordInstance(model.ID.ValueString(), name, records) // No Read runs before the create in this process.
-		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.shown().Lost(), UIDs: private.ClusterUIDs}
+		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.known.Lost, UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				f.registry.LeavePredecessor(marker.Target, left)
 			}
 		}()
 	}
-	if len(removal.Remove) > 0 && !f.remove(ctx, &model, removal.Remove, settings, private, &resp.Diagnostics) {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	if len(removal.Remove) > 0 && !f.remove(ctx, model, removal.Remove, settings, private, &resp.Diagnostics) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model.targetModel)...)
 	}
 }
 
 // remove removes deployments. It returns false if some of them could not be removed. The model
 // keeps those, so that the next apply removes them, and the deployments that the Create of a
 // replacement adopts.
-func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
-	name, records := model.Name.ValueString(), model.records()
+func (f *providerData) remove(ctx context.Context, model *targetState, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
+	name, records := model.Name.ValueString(), model.known.Records
 	blocked := deploy.BlockedRemovals(removed, private.Needs, windowsNow(f, diags), records)
 	if diags.HasError() {
 		return false
@@ -237,20 +231,6 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 	}
 	left := deploy.Without(records, removed)
 	maps.Copy(left, outcome.Records)
-	model.setShown(model.contents(left, model.shown().Lost(), nil).Shown())
+	model.setOnlyRecords(left, model.known.Lost)
 	return false
-}
-
-// stateOf returns the state that a replacement begins with. It has no name, so that every release
-// is read and labelled again.
-func stateOf(left deploy.Predecessor) *targetModel {
-	before := &targetModel{ID: types.StringValue(left.Instance), PlanObjects: types.BoolValue(true)}
-	before.setShown(before.contents(left.Records, left.Lost, nil).Shown())
-	return before
-}
-
-// takeOver stores the releases that a replaced target left in the state of its replacement. The
-// apply of the replacement could not begin.
-func takeOver(m *targetModel, left deploy.Predecessor) {
-	m.setShown(m.contents(left.Records, left.Lost, nil).Shown())
 }

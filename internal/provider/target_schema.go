@@ -190,6 +190,10 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "What the provider knows of each release, as JSON by `cluster/bundle`. Only these releases are ever removed, and only with the data stored here: " +
 					"anybody may have written a release record in a cluster. A release that a failed move left behind has the key `cluster/bundle namespace/release`.",
 			},
+			"planned": schema.StringAttribute{
+				Computed: true, Sensitive: true,
+				MarkdownDescription: "What the last plan with a change decided about each deployment, compressed. For the provider only: an apply reads it instead of the other attributes.",
+			},
 		},
 		Blocks: map[string]schema.Block{
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),

@@ -1,12 +1,45 @@
 package provider
 
 import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
+
+// targetState is the state of a target, decoded once in a call of Terraform.
+type targetState struct {
+	targetModel
+
+	known state.Contents
+	// isReplaced is true for the state of a target that a create replaces. The plan of the create
+	// did not have it.
+	isReplaced bool
+}
+
+// readState reads the state of a target. Private state has a part of it.
+func readState(ctx context.Context, from modelReader, private state.Private, diags *diag.Diagnostics) *targetState {
+	var read targetState
+	diags.Append(from.Get(ctx, &read.targetModel)...)
+	if !diags.HasError() {
+		read.known = state.Decode(read.shown(), read.planned(), private.DriftState)
+	}
+	return &read
+}
+
+// replacedState returns the state that a replacement begins with. It has no name, so that every
+// release is read and labelled again.
+func replacedState(left deploy.Predecessor) *targetState {
+	before := &targetState{isReplaced: true}
+	before.ID, before.PlanObjects = types.StringValue(left.Instance), types.BoolValue(true)
+	before.setOnlyRecords(left.Records, left.Lost)
+	before.known = state.Decode(before.shown(), before.planned(), state.DriftState{})
+	return before
+}
 
 // shown converts from values of Terraform: the part of a plan or a state that shows deployments.
 func (m *targetModel) shown() state.Shown {
@@ -33,32 +66,53 @@ func (m *targetModel) setShown(shown state.Shown) {
 	}
 }
 
-// records returns the record of each deployment in the state.
-func (m *targetModel) records() map[deploy.Key]deploy.Record {
-	return m.shown().DeployRecords(m.driftState)
+// setContents sets what the state shows of records. held are the deployments that the last change
+// held.
+func (m *targetModel) setContents(records map[deploy.Key]deploy.Record, lost state.LostReleases, held map[deploy.Key]bool) {
+	m.setShown(state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: m.PlanObjects.ValueBool()}.Shown())
 }
 
-// contents returns what the state shows of records.
-func (m *targetModel) contents(records map[deploy.Key]deploy.Record, lost state.LostReleases, held map[deploy.Key]bool) state.Contents {
-	return state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: m.PlanObjects.ValueBool()}
+// setOnlyRecords does the same where no change has held a deployment.
+func (m *targetModel) setOnlyRecords(records map[deploy.Key]deploy.Record, lost state.LostReleases) {
+	m.setContents(records, lost, nil)
+	m.Planned = types.StringValue(state.Planned{}.Encode())
 }
 
 // setPlanned sets the computed attributes of a plan. lost are the releases of wanted deployments
 // that were missing on their clusters.
-func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost state.LostReleases) {
+func (m *targetModel) setPlanned(before *targetState, plan *deploy.Plan, lost state.LostReleases) {
 	creating := before.ID.IsNull()
-	var shown *state.Shown
+	mayRelabel := m.releaseLabels().MayChange(before.releaseLabels())
+	var known *state.Contents
 	if !creating {
-		known := before.shown()
-		shown = &known
+		known = &before.known
 	}
-	m.setShown(state.ShownPlan(planned, shown, lost, m.PlanObjects.ValueBool()))
+	m.setShown(state.ShownPlan(plan, known, lost, m.PlanObjects.ValueBool()))
 	switch {
-	case creating, m.releaseLabels().MayChange(before.releaseLabels()): // A replacement can continue a target with more records.
+	case creating, mayRelabel: // A replacement can continue a target with more records.
 		m.Records = types.MapUnknown(types.StringType)
-	case !planned.Counts.Any():
+	case !plan.Counts.Any():
 		m.Records = before.Records
 	}
+	planned := state.PlannedOf(plan)
+	planned.Number = before.known.Planned.Number + 1
+	switch {
+	case mayRelabel:
+		m.Planned = types.StringUnknown()
+	case !creating && before.known.Planned.IsRepeatedBy(planned):
+		m.Planned = before.Planned
+	case m.Wait.IsUnknown():
+		m.Planned = types.StringUnknown()
+	default:
+		m.Planned = types.StringValue(planned.Encode())
+	}
+}
+
+// planned reads what an apply needs of its plan.
+func (m *targetModel) planned() state.Planned {
+	planned := state.DecodePlanned(m.Planned.ValueString())
+	planned.IsUnknown = m.Planned.IsUnknown()
+	return planned
 }
 
 // setUnknown sets the computed attributes of a plan in which nothing is known.
@@ -66,6 +120,7 @@ func (m *targetModel) setUnknown() {
 	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
 		*computed = types.MapUnknown(types.StringType)
 	}
+	m.Planned = types.StringUnknown()
 }
 
 // releaseLabels returns the values that are in the records of releases.

@@ -496,17 +496,18 @@ func (s sample) deployed(t *testing.T) existing {
 	}
 	attributes := attributesOf(t, plan.value)
 	planned := state.Shown{Deployments: textsOf(t, attributes["deployments"]), Objects: textsOf(t, attributes["objects"])}
-	records := planned.DeployRecords(state.DriftState{})
+	records := state.Decode(planned, state.Planned{}, state.DriftState{}).Records
 	digests := s.digests(t, plan.value)
 	for key, record := range records {
-		chart, _, _ := strings.Cut(planned.Deployments[key.String()], " ")
+		chart, name, _ := strings.Cut(planned.Deployments[key.String()], " ")
 		record.Chart, record.Version, _ = strings.Cut(chart, "-")
+		record.Namespace, record.Release, _ = strings.Cut(strings.Fields(name)[0], "/")
 		record.Digest, record.State, record.Counts = digests[key], status.Ready, status.Counts{Ready: len(record.Objects)}
 		records[key] = record
 	}
 	var computed targetModel
 	computed.PlanObjects = types.BoolValue(true)
-	computed.setShown(computed.contents(records, nil, nil).Shown())
+	computed.setContents(records, nil, nil)
 	enter := func(name string, value attr.Value) {
 		raw, err := value.ToTerraformValue(t.Context())
 		if err != nil {

@@ -38,7 +38,7 @@ type allowed struct {
 }
 
 func targetTable() []allowed {
-	const all = "clusters deployments not_ready objects records"
+	const all = "clusters deployments not_ready objects planned records"
 	return []allowed{
 		{when: `name`, unknown: all, warns: "the target's name"},
 		{when: `targets.*`, unknown: all, warns: "the target's name or rules"},
@@ -46,13 +46,13 @@ func targetTable() []allowed {
 		{when: `bundles\[0\]\["one"\](\.digest)?`, unknown: all, warns: "the bundle one"},
 		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
 		{when: `plan_objects`, unknown: "objects"},
-		{when: `wait`, unknown: `clusters["a"] not_ready`, onlyNew: true},
-		{when: `adoption_key`, unknown: `records`, onlyOld: true},
+		{when: `wait`, unknown: `clusters["a"] not_ready planned`, onlyNew: true},
+		{when: `adoption_key`, unknown: `planned records`, onlyOld: true},
 	}
 }
 
 func clustersTable() []allowed {
-	const all = "clusters deployments not_ready objects records"
+	const all = "clusters deployments not_ready objects planned records"
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},

@@ -32,12 +32,12 @@ func holdByWindows(f *providerData, desired deploy.Desired, m *targetModel, diag
 }
 
 // reportOverridden reports the deployments that windows would hold without the override.
-func reportOverridden(f *providerData, plan, before *targetModel, desired deploy.Desired, diags *diag.Diagnostics) {
+func reportOverridden(f *providerData, plan *targetModel, before *targetState, desired deploy.Desired, diags *diag.Diagnostics) {
 	windows := windowsAt(f, plan.decided, diags)
 	if f.Windows.Override == "" || windows == nil {
 		return
 	}
-	held := deploy.HeldByWindows(desired, windows, before.records(), plan.releaseLabels().Changes(before.releaseLabels()))
+	held := deploy.HeldByWindows(desired, windows, before.known.Records, plan.releaseLabels().Changes(before.releaseLabels()))
 	diagnostics.Add(diags, report.WindowsOverridden(plan.Name.ValueString(), f.Windows.Override, held))
 }
 
@@ -52,7 +52,7 @@ func windowsNow(f *providerData, diags *diag.Diagnostics) deploy.Windows {
 
 // reportDestroy reports that windows hold the removal of a target. It reports nothing if windows or
 // clusters are not known yet: the apply checks again.
-func reportDestroy(f *providerData, gone *targetModel, private state.Private, diags *diag.Diagnostics) {
+func reportDestroy(f *providerData, gone *targetState, private state.Private, diags *diag.Diagnostics) {
 	_, unknown := f.clusters.Facts()
 	if f.Windows.Unknown || f.ClustersUnknown || f.GroupsUnknown || len(unknown) > 0 {
 		return
@@ -61,7 +61,7 @@ func reportDestroy(f *providerData, gone *targetModel, private state.Private, di
 	if windows == nil {
 		return
 	}
-	name, held := gone.Name.ValueString(), deploy.HeldByWindows(deploy.Desired{Needs: private.Needs}, windows, gone.records(), false)
+	name, held := gone.Name.ValueString(), deploy.HeldByWindows(deploy.Desired{Needs: private.Needs}, windows, gone.known.Records, false)
 	if f.Windows.Override != "" {
 		diagnostics.Add(diags, report.WindowsOverridden(name, f.Windows.Override, held))
 		return

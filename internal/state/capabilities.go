@@ -1,9 +1,6 @@
 package state
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,8 +42,8 @@ func (p PackedCapabilities) Unpack() (ClusterCapabilities, error) {
 	if len(p) == 0 {
 		return nil, nil
 	}
-	stored, err := p.decompressed()
-	if err != nil {
+	var stored storedCapabilities
+	if err := unpack(p, &stored); err != nil {
 		return nil, &DamagedError{Part: "capabilities"}
 	}
 	if !stored.Asked {
@@ -63,15 +60,6 @@ func (p PackedCapabilities) Unpack() (ClusterCapabilities, error) {
 		}
 	}
 	return known, nil
-}
-
-func (p PackedCapabilities) decompressed() (storedCapabilities, error) {
-	var stored storedCapabilities
-	reader, err := gzip.NewReader(bytes.NewReader(p))
-	if err != nil {
-		return stored, err
-	}
-	return stored, json.NewDecoder(reader).Decode(&stored)
 }
 
 // Repack returns now, packed. If now equals what was unpacked from p, it returns p: other bytes
@@ -98,19 +86,11 @@ func (c ClusterCapabilities) pack() (PackedCapabilities, error) {
 		}
 		stored.Clusters[cluster] = i
 	}
-	plain, err := json.Marshal(stored)
+	packed, err := pack(stored)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the capabilities of clusters: %w", err)
+		return nil, fmt.Errorf("packing the capabilities of clusters: %w", err)
 	}
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	if _, err := writer.Write(plain); err != nil {
-		return nil, fmt.Errorf("compressing the capabilities of clusters: %w", err)
-	}
-	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("compressing the capabilities of clusters: %w", err)
-	}
-	return packed.Bytes(), nil
+	return packed, nil
 }
 
 func storedSetOf(c target.Capabilities) storedSet {

@@ -158,17 +158,6 @@ func DecodeRecords(elements map[string]string) Records {
 	return found
 }
 
-// Keys returns the keys of all releases that have the id of a target.
-func (s Shown) Keys(instance string) []string {
-	var keys []string
-	for _, text := range s.Records {
-		if stored, ok := decodeRelease(text); ok && stored.Instance == instance {
-			keys = append(keys, stored.Key)
-		}
-	}
-	return keys
-}
-
 // LostReleases are releases without a deployment: they were not on their cluster when the cluster
 // was last observed. If their objects exist again, the objects belong to this target.
 type LostReleases map[deploy.Key]release.Known

@@ -63,13 +63,13 @@ func TestRecordAsText(t *testing.T) {
 // The keys of a target are those of the releases with its id.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	shown := state.Shown{Records: map[string]string{}}
+	shown := state.Shown{Deployments: map[string]string{"a/web": "", "a/damaged": ""}, Records: map[string]string{}}
 	for name, of := range map[string]release.Known{"a/web": {Instance: "i", Key: "one"}, "a/db": {Instance: "j", Key: "two"}, "a/web ns/old": {Instance: "i", Key: "three"}} {
 		of.Release = "r"
 		shown.Records[name] = state.EncodeKnown(of)
 	}
 	shown.Records["a/unknown"], shown.Records["a/damaged"] = "", "{"
-	got := shown.Keys("i")
+	got := state.Decode(shown, state.Planned{}, state.DriftState{}).Keys("i")
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"one", "three"}, got); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)

@@ -36,7 +36,7 @@ type Shown struct {
 	IsUnknown, NotReadyUnknown, ObjectsUnknown bool
 }
 
-// Contents are the values that a state shows.
+// Contents are the values of a state. One call of Terraform decodes them once.
 type Contents struct {
 	Records map[deploy.Key]deploy.Record
 	// Lost are the releases that were not on their clusters.
@@ -45,6 +45,51 @@ type Contents struct {
 	Held map[deploy.Key]bool
 	// ShowsObjects is true if the state shows objects.
 	ShowsObjects bool
+	// Planned is what the plan of the last change decided.
+	Planned Planned
+	// Summaries are the texts about clusters. A cluster on which nothing changes keeps its text.
+	Summaries map[string]string
+}
+
+// Decode returns the contents of a state. planned is its attribute planned, and drift what private
+// state has of the deployments.
+func Decode(shown Shown, planned Planned, drift DriftState) Contents {
+	known, objects := DecodeRecords(shown.Records), shown.objects()
+	contents := Contents{Records: make(map[deploy.Key]deploy.Record, len(shown.Deployments)), Held: planned.Held, Planned: planned, Summaries: shown.Clusters}
+	for name := range shown.Deployments {
+		key := keyOf(name)
+		record := known.Current[key]
+		if _, record.NamesVary = shown.Objects[name]; !record.NamesVary {
+			record.Objects = objects[key]
+		}
+		record.Left = known.Left[key]
+		contents.Records[key] = drift.On(name, record)
+	}
+	contents.Lost = known.Lost(func(key deploy.Key) bool {
+		_, deployed := contents.Records[key]
+		return deployed
+	})
+	return contents
+}
+
+// Keys returns the keys of all releases that have the id of a target.
+func (c Contents) Keys(instance string) []string {
+	var keys []string
+	add := func(known release.Known) {
+		if known.Release != "" && known.Instance == instance {
+			keys = append(keys, known.Key)
+		}
+	}
+	for _, record := range c.Records {
+		add(record.Known)
+		for _, left := range record.Left {
+			add(left)
+		}
+	}
+	for _, known := range c.Lost {
+		add(known)
+	}
+	return keys
 }
 
 // Shown returns how a state shows its contents.
@@ -70,9 +115,9 @@ func (c Contents) Shown() Shown {
 	return shown
 }
 
-// ShownPlan returns what a plan shows. before is what the state showed before, nil for a create.
+// ShownPlan returns what a plan shows. before is the state before, nil for a create.
 // lost are the lost releases of wanted deployments.
-func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObjects bool) Shown {
+func ShownPlan(planned *deploy.Plan, before *Contents, lost LostReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
 	for key, record := range all {
@@ -103,18 +148,18 @@ func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObje
 		shown.Objects = nil
 	}
 	if before != nil {
-		shown.keepClusters(planned.Change, *before)
+		shown.keepClusters(planned.Change, before.Held, before.Summaries)
 	}
 	return shown
 }
 
-// keepClusters copies the summaries of clusters on which nothing changes from before.
-func (s Shown) keepClusters(change deploy.Change, before Shown) {
+// keepClusters keeps the former summaries of clusters on which nothing changes.
+func (s Shown) keepClusters(change deploy.Change, wasHeld map[deploy.Key]bool, summaries map[string]string) {
 	changed := map[string]bool{}
 	for _, cluster := range change.Clusters() {
 		changed[cluster] = true
 	}
-	held, wasHeld := change.HeldKeys(), before.Held()
+	held := change.HeldKeys()
 	for key := range held {
 		changed[key.Cluster] = changed[key.Cluster] || !wasHeld[key]
 	}
@@ -122,7 +167,7 @@ func (s Shown) keepClusters(change deploy.Change, before Shown) {
 		changed[key.Cluster] = changed[key.Cluster] || !held[key]
 	}
 	for cluster := range s.Clusters {
-		if text, ok := before.Clusters[cluster]; ok && !changed[cluster] {
+		if text, ok := summaries[cluster]; ok && !changed[cluster] {
 			s.Clusters[cluster] = text
 		}
 	}
@@ -130,13 +175,13 @@ func (s Shown) keepClusters(change deploy.Change, before Shown) {
 
 // ShownAfter returns what a state shows after an apply that carried out a plan. Where the apply
 // changed nothing, the state shows what the plan shows.
-func ShownAfter(contents Contents, change deploy.Change, plan Shown) Shown {
+func ShownAfter(contents Contents, change deploy.Change, planned Planned, plan Shown) Shown {
 	if !plan.IsUnknown {
 		contents.Records = plan.withVaryingNames(contents.Records)
 	}
 	shown := contents.Shown()
 	if !plan.IsUnknown {
-		shown.keepClusters(change, plan)
+		shown.keepClusters(change, planned.Held, plan.Clusters)
 	}
 	return shown
 }
@@ -180,96 +225,6 @@ func (s Shown) Differences(plan Shown) []string {
 	}
 	slices.Sort(found)
 	return found
-}
-
-// DeployRecords returns what a state records of each deployment. drift is what private state
-// records of them.
-func (s Shown) DeployRecords(drift DriftState) map[deploy.Key]deploy.Record {
-	known := DecodeRecords(s.Records)
-	objects := s.objects()
-	records := make(map[deploy.Key]deploy.Record, len(s.Deployments))
-	for name, text := range s.Deployments {
-		key := keyOf(name)
-		record, ok := known.Current[key]
-		if !ok {
-			record = recordOfText(text)
-		}
-		if _, record.NamesVary = s.Objects[name]; !record.NamesVary {
-			record.Objects = objects[key]
-		}
-		record.Left = known.Left[key]
-		records[key] = drift.On(name, record)
-	}
-	return records
-}
-
-// Lost returns the lost releases of a state.
-func (s Shown) Lost() LostReleases {
-	return DecodeRecords(s.Records).Lost(func(key deploy.Key) bool {
-		_, deployed := s.Deployments[key.String()]
-		return deployed
-	})
-}
-
-// Writes reports whether a plan shows that a deployment will be written: its record is known after
-// the apply. In two plans this is true of all records: in the plan of a create, and in a plan that
-// cannot decide yet whether releases get other labels.
-func (s Shown) Writes(key deploy.Key) bool {
-	text, shown := s.Deployments[key.String()]
-	if !shown || s.NotReady[key.String()] == heldText {
-		return false
-	}
-	record, has := s.Records[key.String()]
-	return text == "" || !has || record == ""
-}
-
-// ShowsOther reports whether a plan shows a deployment with another digest.
-func (s Shown) ShowsOther(key deploy.Key, digest string) bool {
-	text, shown := s.Deployments[key.String()]
-	return shown && (text == "" || !strings.HasSuffix(text, " "+digits(digest)))
-}
-
-// LeavesOut reports whether a plan shows that a deployment will not exist.
-func (s Shown) LeavesOut(key deploy.Key) bool {
-	_, shown := s.Deployments[key.String()]
-	return !shown && !s.IsUnknown
-}
-
-// Ready returns the deployments that a plan shows as ready after the apply.
-func (s Shown) Ready() map[deploy.Key]bool {
-	ready := map[deploy.Key]bool{}
-	if s.IsUnknown || s.NotReadyUnknown {
-		return ready
-	}
-	for name := range s.Deployments {
-		if _, notReady := s.NotReady[name]; !notReady {
-			ready[keyOf(name)] = true
-		}
-	}
-	return ready
-}
-
-// Held returns the deployments that are shown as held.
-func (s Shown) Held() map[deploy.Key]bool {
-	held := map[deploy.Key]bool{}
-	for name, text := range s.NotReady {
-		if text == heldText {
-			held[keyOf(name)] = true
-		}
-	}
-	return held
-}
-
-// HeldAfter returns the deployments that an apply of a plan held, as far as the plan shows them. A
-// deployment that the plan shows as ready, as in the plan of a replacement, is unchanged.
-func (s Shown) HeldAfter(change deploy.Change) map[deploy.Key]bool {
-	held := change.HeldKeys()
-	if s.IsUnknown || s.NotReadyUnknown {
-		return held
-	}
-	shown := s.Held()
-	maps.DeleteFunc(held, func(key deploy.Key, _ bool) bool { return !shown[key] })
-	return held
 }
 
 // PlannedObjects returns the objects of each deployment for which the plan has the names of the
@@ -317,17 +272,6 @@ const heldText = string(status.WaitApplied)
 // release, and the beginning of its digest.
 func deploymentText(record deploy.Record) string {
 	return mask.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
-}
-
-// recordOfText returns what can be read from the text of a deployment. It is for a state whose
-// record cannot be read.
-func recordOfText(text string) deploy.Record {
-	words := strings.Split(text, " ")
-	if len(words) != 3 {
-		return deploy.Record{}
-	}
-	namespace, name, _ := strings.Cut(words[1], "/")
-	return deploy.Record{Release: name, Namespace: namespace}
 }
 
 // digits returns the beginning of a digest, "-" if the release is not from this provider.

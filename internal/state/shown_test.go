@@ -53,13 +53,14 @@ func TestShownOfRecords(t *testing.T) {
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(records, shown.DeployRecords(state.DriftState{})); diff != "" {
+	decoded := state.Decode(shown, state.Planned{Held: held}, state.DriftState{})
+	if diff := cmp.Diff(records, decoded.Records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(state.LostReleases{keyed("b", "web"): lost[keyed("b", "web")]}, shown.Lost()); diff != "" {
+	if diff := cmp.Diff(state.LostReleases{keyed("b", "web"): lost[keyed("b", "web")]}, decoded.Lost); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true}, shown.Held()); diff != "" {
+	if diff := cmp.Diff(held, decoded.Held); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[deploy.Key]map[string]string{keyed("a", "web"): {"Pod/ns/x": "1"}}, shown.PlannedObjects()); diff != "" {
@@ -67,20 +68,12 @@ func TestShownOfRecords(t *testing.T) {
 	}
 }
 
-// The text of a deployment is enough to find its release, if its record cannot be read.
+// A record that cannot be read proves nothing: texts for people are not read in its place.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		text string
-		want deploy.Record
-	}{
-		"three words": {"web-1.0.0 shop/web ac881d87", deploy.Record{Release: "web", Namespace: "shop"}},
-		"damaged":     {"web", deploy.Record{}},
-	} {
-		shown := state.Shown{Deployments: map[string]string{"a/web": test.text}, Records: map[string]string{"a/web": "{"}}
-		if diff := cmp.Diff(map[deploy.Key]deploy.Record{keyed("a", "web"): test.want}, shown.DeployRecords(state.DriftState{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+	shown := state.Shown{Deployments: map[string]string{"a/web": "web-1.0.0 shop/web ac881d87"}, Records: map[string]string{"a/web": "{"}}
+	if diff := cmp.Diff(map[deploy.Key]deploy.Record{keyed("a", "web"): {}}, state.Decode(shown, state.Planned{}, state.DriftState{}).Records); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -177,7 +170,7 @@ func TestShownPlan(t *testing.T) {
 			}
 			lost := state.LostReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
 			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: test.wanted}, prior, deploy.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
-			shown := state.ShownPlan(&planned, &state.Shown{Clusters: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
+			shown := state.ShownPlan(&planned, &state.Contents{Summaries: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
 			if diff := cmp.Diff(test.want, shown, cmpopts.IgnoreFields(state.Shown{}, "Records")); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
 			}
@@ -188,11 +181,12 @@ func TestShownPlan(t *testing.T) {
 			if diff := cmp.Diff(map[string]bool{"a/web": false, "b/kept": true, "d/db": true}, known); diff != "" {
 				t.Errorf("known records (-want +got):\n%s", diff)
 			}
-			if !shown.Writes(keyed("a", "web")) || shown.Writes(keyed("b", "kept")) || shown.Writes(keyed("a", "held")) {
-				t.Error("what is written is mixed up")
+			decided := state.DecodePlanned(state.PlannedOf(&planned).Encode())
+			if diff := cmp.Diff(map[deploy.Key]state.PlannedWrite{keyed("a", "web"): {Digest: "new", Ready: test.wait}}, decided.Write); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
 			}
-			if shown.LeavesOut(keyed("a", "web")) || !shown.LeavesOut(keyed("c", "gone")) || (state.Shown{IsUnknown: true}).LeavesOut(keyed("c", "gone")) {
-				t.Error("what is left out is mixed up")
+			if diff := cmp.Diff(planned.HeldKeys(), decided.Held); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
 			}
 		})
 	}
