@@ -273,12 +273,12 @@ func TestBuildWritten(t *testing.T) {
 
 func TestFormerVersion(t *testing.T) {
 	t.Parallel()
-	for minor, want := range map[string]string{"": "", "1.36": "", "1.34": formerKubernetes()["1.34"]} {
-		if got, err := formerVersion(minor, "v1.36.3"); err != nil || got != want {
+	for minor, want := range map[string]string{"": "", "1.37": "", "1.34": formerKubernetes()["1.34"]} {
+		if got, err := formerVersion(minor, "v1.37.2"); err != nil || got != want {
 			t.Errorf("of %q: got %q, error %v, want %q", minor, got, err, want)
 		}
 	}
-	if _, err := formerVersion("1.3", "v1.36.3"); err == nil || !strings.Contains(err.Error(), "1.34, 1.35, 1.36") {
+	if _, err := formerVersion("1.3", "v1.37.2"); err == nil || !strings.Contains(err.Error(), "1.35, 1.36, 1.37") {
 		t.Errorf("a version that cannot be built: got error %v, want one that lists the others", err)
 	}
 }

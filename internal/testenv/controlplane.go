@@ -217,11 +217,16 @@ func (c *controlPlane) launch(ctx context.Context, program string, flags ...stri
 }
 
 func (c *controlPlane) apiServerFlags() []string {
+	endpoints := "lease"
+	if c.node == nil {
+		endpoints = "none" // A loopback address is no valid endpoint of the Service kubernetes.
+	}
 	return []string{
 		"--etcd-servers=" + c.etcdURL,
 		"--etcd-prefix=/" + c.name,
 		"--bind-address=" + c.address(),
 		"--advertise-address=" + c.address(),
+		"--endpoint-reconciler-type=" + endpoints,
 		"--secure-port=" + strconv.Itoa(c.port.number),
 		"--permit-port-sharing=true", // Together with the socket that reserves the port.
 		"--tls-cert-file=" + c.file("apiserver.crt"),

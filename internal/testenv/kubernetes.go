@@ -24,7 +24,7 @@ const (
 // formerKubernetes returns the versions that tests can run in addition to that of
 // controlplane/go.mod. They are updated by hand only.
 func formerKubernetes() map[string]string {
-	return map[string]string{"1.32": "v1.32.9", "1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4"}
+	return map[string]string{"1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3"}
 }
 
 // Build builds the control planes unless they are built already. It returns the folder with the
@@ -69,7 +69,7 @@ func formerVersion(minor, newest string) (string, error) {
 	return "", fmt.Errorf("%s is %q, and the versions to build are %s", KubernetesVariable, minor, strings.Join(known, ", "))
 }
 
-// minorOf returns "1.36" of "v1.36.3".
+// minorOf returns "1.37" of "v1.37.2".
 func minorOf(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

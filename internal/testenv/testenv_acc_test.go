@@ -49,7 +49,7 @@ func TestEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"1", "36"}, []string{version.Major, version.Minor}); diff != "" {
+		if diff := cmp.Diff([]string{"1", "37"}, []string{version.Major, version.Minor}); diff != "" {
 			t.Errorf("version (-want +got):\n%s", diff)
 		}
 	})
