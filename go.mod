@@ -13,7 +13,7 @@ require (
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/evanphx/json-patch/v5 v5.9.11
-	github.com/fluxcd/cli-utils v1.3.0
+	github.com/fluxcd/cli-utils v1.3.0 // Later versions need Go 1.27.
 	github.com/fxamacker/cbor/v2 v2.9.3
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/gobwas/glob v0.2.3 // Helm and Fleet match with it. 1.x matches other files: TestFilesMatchAsInHelm.
@@ -56,8 +56,8 @@ require (
 	k8s.io/kubectl v0.37.2
 	oras.land/oras-go/v2 v2.7.0
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
-	sigs.k8s.io/kustomize/api v0.21.2
-	sigs.k8s.io/kustomize/kyaml v0.21.2
+	sigs.k8s.io/kustomize/api v0.21.2 // Later versions need Go 1.27.
+	sigs.k8s.io/kustomize/kyaml v0.21.2 // Later versions need Go 1.27.
 	sigs.k8s.io/yaml v1.6.0
 )
 
