@@ -102,11 +102,17 @@ func expectKilledCreate(t *testing.T, fleet *testenv.Fleet) {
 	for _, way := range []struct {
 		name, attributes, block string
 		command                 []string
+		// isSmaller leaves c1 out of the target after the kill. A create cannot take over then.
+		isSmaller bool
 	}{
 		{name: "import block", block: "import {\n  to = fleet_cluster_target.prod\n  id = \"prod\"\n}\n"},
 		{name: "import command", command: []string{"import", "-input=false", "fleet_cluster_target.prod", "prod"}},
 		{name: "import of clusters", command: []string{"import", "-input=false", "fleet_cluster_target.prod", "prod/c1,c2"}},
 		{name: "adoption_key", attributes: "adoption_key = \"only here\"\n"},
+		{
+			name: "adoption_key and fewer clusters", attributes: "adoption_key = \"only here\"\n", isSmaller: true,
+			command: []string{"import", "-input=false", "fleet_cluster_target.prod", "prod"},
+		},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine-killed"}
@@ -118,7 +124,13 @@ func expectKilledCreate(t *testing.T, fleet *testenv.Fleet) {
 					return processed > 0
 				})
 			}, "-auto-approve")
-			if way.attributes == "" {
+			clusters := []string{"c1", "c2", "c3"}
+			if way.isSmaller {
+				clusters = clusters[1:]
+				config = strings.Replace(config, everyCluster, `{ cluster_selector = { match_labels = { env = "prod" } } }`, 1)
+				s.w.configure(t, engineProvider(fleet, ""), config)
+			}
+			if way.attributes == "" || way.isSmaller {
 				s.w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "cannot create it", "import the target and plan again")
 			}
 			if way.command != nil {
@@ -127,7 +139,7 @@ func expectKilledCreate(t *testing.T, fleet *testenv.Fleet) {
 			s.w.configure(t, engineProvider(fleet, ""), config, way.block)
 			s.w.apply(t)
 			s.w.expectEmptyPlan(t)
-			s.wantMaps(t, "c1", "c2", "c3")
+			s.wantMaps(t, clusters...)
 			s.w.run(t, "destroy", "-auto-approve", "-input=false")
 			s.wantMaps(t)
 		})

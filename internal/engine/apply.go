@@ -35,6 +35,7 @@ func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outco
 	case len(existing) > 0:
 		return deploy.Outcome{Existing: existing}
 	}
+	r.refuseTaken(ctx)
 	stop := r.follow(ctx)
 	defer stop()
 	r.writeAll(ctx)
@@ -96,29 +97,38 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 	if err != nil {
 		return nil, err
 	}
-	taken, err := r.engine.taken(ctx, c, r.request.Owner, arriving(r.request.Write, r.request.Prior), r.view.clusters)
-	if err != nil {
-		return nil, err
-	}
-	r.refuse(taken)
 	r.store = &store{engine: r.engine, client: c, instances: instances}
 	r.tracker = r.engine.newTracker(c, selector(r.request.Owner, instances), r.view)
 	return nil, nil
 }
 
-// withoutConsent returns the Bundles that a create must not take over: those without the adoption key of
-// the target, unless it has take_ownership.
+// withoutConsent returns the Bundles that a create must not take over. With take_ownership it takes over
+// all of them. With an adoption key it takes over those with the key, if it wants all of their
+// deployments: the others would stay in a Bundle and in no state.
 func (r *run) withoutConsent(others []metadata) []metadata {
 	if r.request.Settings.Consent.All {
 		return nil
 	}
+	wanted := map[deploymentID]bool{}
+	for _, d := range r.request.Write {
+		wanted[deploymentID{release.NewMark("", "", "", d.Bundle.Name, "").Bundle, d.Cluster}] = true
+	}
 	return slices.DeleteFunc(slices.Clone(others), func(of metadata) bool {
-		return r.request.AdoptionKey != "" && of.Labels[labelAdoption] == r.request.AdoptionKey
+		if r.request.AdoptionKey == "" || of.Labels[labelAdoption] != r.request.AdoptionKey {
+			return false
+		}
+		for cluster := range deploymentsOf(of.Annotations) {
+			if !wanted[deploymentID{of.Labels[labelBundle], cluster}] {
+				return false
+			}
+		}
+		return true
 	})
 }
 
-// refuse leaves deployments out of the apply.
-func (r *run) refuse(taken map[deploy.Key]error) {
+// refuseTaken leaves deployments out of the apply whose releases another owner delivers.
+func (r *run) refuseTaken(ctx context.Context) {
+	taken := r.engine.taken(ctx, r.store.client, r.request.Owner, arriving(r.request.Write, r.request.Prior), r.view.clusters)
 	r.request.Write = slices.DeleteFunc(slices.Clone(r.request.Write), func(d target.Deployment) bool {
 		err := taken[deploy.KeyOf(d)]
 		if err != nil {

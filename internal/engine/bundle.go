@@ -26,7 +26,7 @@ const (
 	labelTarget   = labelPrefix + "target"
 	labelInstance = labelPrefix + "instance"
 	labelBundle   = labelPrefix + "bundle"
-	labelAdoption = labelPrefix + "adoption"
+	labelAdoption = labelPrefix + "adoption-key"
 	// labelDigest covers the specification and annotationDeployments. On a BundleDeployment, the
 	// label identifies the specification from which Fleet computed the BundleDeployment.
 	labelDigest = labelPrefix + "digest"

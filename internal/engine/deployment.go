@@ -165,6 +165,16 @@ func (c condition) isError() bool {
 	return (c.Reason == "" || c.Reason == reasonError) && !strings.HasPrefix(c.Message, waitsForDependencies)
 }
 
+// hasFailed reports whether the message of a condition is about a failed operation, or one that waits.
+func (d *bundleDeployment) hasFailed() bool {
+	if d == nil {
+		return false
+	}
+	_, deployed := failureOf(d.Status.Conditions, "Deployed")
+	_, installed := failureOf(d.Status.Conditions, "Installed")
+	return deployed || installed
+}
+
 // text returns what a condition says, never "".
 func (c condition) text(t texts) string {
 	return firstText(t.shown(c.Message), t.shown(c.Reason), noReason)

@@ -111,7 +111,17 @@ func (e *Engine) failed(doing string, err error) error {
 }
 
 // ForeignError reports a Bundle that has the name of a Bundle of this target, but not its labels.
-type ForeignError struct{ Namespace, Name string }
+type ForeignError struct {
+	Namespace, Name string
+	// Mark is what its labels say.
+	Mark release.Mark
+}
+
+// isOf reports whether another instance of the target with this mark has taken the Bundle over: one that
+// replaces it, and is created first.
+func (e *ForeignError) isOf(former release.Mark) bool {
+	return e.Mark.Owner == former.Owner && e.Mark.Target == former.Target && e.Mark.Bundle == former.Bundle && e.Mark.Instance != ""
+}
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the Bundle %s in namespace %s of the management cluster does not have the labels of this target; it is not changed", e.Name, e.Namespace)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Import reads the deployments of a target from its Bundles. only are the clusters to import from, nil
-// for all. A deployment that Fleet has not created yet is left out: the next plan shows it as new.
+// Import reads the deployments of a target from its Bundles, also those that Fleet has not created yet.
+// only are the clusters to import from, nil for all.
 func (e *Engine) Import(ctx context.Context, owner, target string, only []string) (*deploy.Imported, error) {
 	c, err := e.management()
 	if err != nil {
@@ -21,47 +22,49 @@ func (e *Engine) Import(ctx context.Context, owner, target string, only []string
 	if err != nil {
 		return nil, err
 	}
-	named := release.NewMark(owner, target, "", "", "")
-	selector := labelOwner + "=" + named.Owner + "," + labelTarget + "=" + named.Target
-	bundles := map[string]metadata{}
-	if err := c.bundles(ctx, e.settings.Namespace, selector, func(of metadata) { bundles[of.Name] = of }); err != nil {
-		return nil, e.failed("listing the Bundles of", err)
-	}
 	found := deploy.NewImported(owner)
-	maps.DeleteFunc(clusters, func(name string, _ managedCluster) bool { return only != nil && !slices.Contains(only, name) })
-	err = c.releases(ctx, selector, func(d deployedRelease) {
-		if d.unreadable != nil {
-			addUnreadable(found, clusters, d)
-			return
+	for _, name := range only {
+		if _, known := clusters[name]; !known {
+			found.Failures = append(found.Failures, deploy.Failure{Cluster: name, Doing: "reading the cluster", Err: errNotInFleet})
 		}
-		id, here := e.idOf(&bundleDeployment{Metadata: d.Metadata}, clusters)
-		digest, delivered := deploymentsOf(bundles[id.bundle].Annotations)[id.cluster]
-		if !here || !delivered || digest == emptyDigest {
-			return
-		}
-		found.Add(id.cluster, importedRecord(d, clusters[id.cluster].uid, digest, found.Key), markOf(bundles[id.bundle].Labels))
+	}
+	named, reading := release.NewMark(owner, target, "", "", ""), &store{engine: e, client: c, instances: map[string]bool{}}
+	bundles := map[string]release.Mark{}
+	err = c.bundles(ctx, e.settings.Namespace, labelOwner+"="+named.Owner+","+labelTarget+"="+named.Target, func(of metadata) {
+		bundles[of.Name] = markOf(of.Labels)
+		reading.instances[of.Labels[labelInstance]] = true
 	})
 	if err != nil {
-		return nil, e.failed("listing the BundleDeployments of", err)
+		return nil, e.failed("listing the Bundles of", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(bundles)) {
+		marked := bundles[name]
+		read, err := reading.read(ctx, name, marked.Bundle, marked.Owner)
+		if err != nil {
+			return nil, err
+		}
+		if read == nil { // It was deleted in the meantime.
+			continue
+		}
+		for cluster, of := range read.content.entries {
+			if only == nil || slices.Contains(only, cluster) {
+				found.Add(cluster, importedRecord(marked, of, clusters[cluster].uid, found.Key), marked)
+			}
+		}
 	}
 	return found, nil
 }
 
-// addUnreadable adds a failure for the cluster of a deployment.
-func addUnreadable(found *deploy.Imported, clusters map[string]managedCluster, d deployedRelease) {
-	for name, cluster := range clusters {
-		if cluster.namespace == d.Metadata.Namespace {
-			found.Failures = append(found.Failures, deploy.Failure{Cluster: name, Doing: "reading the deployments", Err: d.unreadable})
-		}
-	}
-}
+var errNotInFleet = errors.New("the Fleet has no Cluster of this name")
 
 // importedRecord returns the record of a deployment whose content is not known. It has no digest, so the
 // next apply writes its Bundle once more. Agents have nothing to do then.
-func importedRecord(d deployedRelease, uid, digest, key string) deploy.Record {
-	name, namespace := d.release()
-	return deploy.Record{Release: name, Namespace: namespace, Known: release.Known{
-		Release: name, Namespace: namespace, Instance: d.Metadata.Labels[labelInstance], Digest: digest, UID: uid,
-		Key: key, Engine: true, Imported: true, TargetNamespace: d.Spec.Options.Namespace,
-	}}.With(status.Facts{Unfinished: "it was imported and not read yet"})
+func importedRecord(mark release.Mark, of entry, uid, key string) deploy.Record {
+	var options releaseOptions
+	_ = fromJSON(of.options, &options) // What is not known is written with the next change.
+	known := release.Known{
+		Release: options.Helm.ReleaseName, Namespace: options.DefaultNamespace, Instance: mark.Instance, Digest: of.digest, UID: uid,
+		Key: key, Engine: true, Imported: true, TargetNamespace: options.Namespace,
+	}
+	return deploy.Record{Release: known.Release, Namespace: known.Namespace, Known: known}.With(status.Facts{Unfinished: "it was imported and not read yet"})
 }

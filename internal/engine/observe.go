@@ -87,7 +87,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		}
 		record, finding := e.observed(prior, s, drift)
 		record.Known.Engine = true
-		if record.State == status.ErrApplied && of.hasSecrets() {
+		if of.hasSecrets() && s.quotesFleet(record.State) {
 			record.Message = withoutSecrets(prior, s)
 		}
 		switch {
@@ -108,6 +108,11 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 // sightingOf returns what is known of the deployment of a Bundle on a cluster.
 func (v view) sightingOf(bundle metadata, cluster string) sighting {
 	return sighting{deployment: v.deployments[deploymentID{bundle.Name, cluster}], digest: bundle.Labels[labelDigest], agent: v.clusters[cluster].agent}
+}
+
+// quotesFleet reports whether the message of a state is one that Fleet has written.
+func (s sighting) quotesFleet(state status.State) bool {
+	return state == status.ErrApplied || state == status.WaitApplied && s.deployment.hasFailed()
 }
 
 // isNew reports whether the BundleDeployment was computed from the present Bundle.

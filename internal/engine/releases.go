@@ -6,29 +6,46 @@ import (
 	"encoding/json"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // deployedRelease is a BundleDeployment, without its status.
 type deployedRelease struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
-		Options struct {
-			DefaultNamespace string `json:"defaultNamespace"`
-			Namespace        string `json:"namespace"`
-			Helm             struct {
-				ReleaseName string `json:"releaseName"`
-			} `json:"helm"`
-		} `json:"options"`
+		DeploymentID       string         `json:"deploymentID"`
+		StagedDeploymentID string         `json:"stagedDeploymentID"`
+		Options            releaseOptions `json:"options"`
+		// StagedOptions become Options when Fleet's controller lets the agent deploy them.
+		StagedOptions releaseOptions `json:"stagedOptions"`
 	} `json:"spec"`
 
 	// unreadable is the reason why only Metadata is known, nil if all is known.
 	unreadable error
 }
 
-// release returns the release that an agent makes (Fleet: internal/helmdeployer/deployer.go, getOpts).
-func (d deployedRelease) release() (name, namespace string) {
-	of := d.Spec.Options
-	return cmp.Or(of.Helm.ReleaseName, bundle.ReleaseName(d.Metadata.Name)), cmp.Or(of.Namespace, of.DefaultNamespace, "default")
+// releaseOptions are the options that name a release.
+type releaseOptions struct {
+	DefaultNamespace string `json:"defaultNamespace"`
+	Namespace        string `json:"namespace"`
+	Helm             struct {
+		ReleaseName string `json:"releaseName"`
+	} `json:"helm"`
+}
+
+// releases returns the keys of the release that the agent has made and of the one that it is going to
+// make (Fleet: internal/helmdeployer/deployer.go, getOpts).
+func (d deployedRelease) releases() []string {
+	key := func(of releaseOptions) string {
+		return release.Key(cmp.Or(of.Namespace, of.DefaultNamespace, "default"), cmp.Or(of.Helm.ReleaseName, bundle.ReleaseName(d.Metadata.Name)))
+	}
+	switch d.Spec.DeploymentID {
+	case "":
+		return []string{key(d.Spec.StagedOptions)}
+	case d.Spec.StagedDeploymentID:
+		return []string{key(d.Spec.Options)}
+	}
+	return []string{key(d.Spec.Options), key(d.Spec.StagedOptions)}
 }
 
 // releases lists the releases of BundleDeployments. Those of a cluster that take too much are unreadable.

@@ -86,6 +86,12 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	}
 	emptied, digest, err := r.empty(ctx, bundle, name, keys)
 	r.slots.Release(1)
+	if foreign, is := errors.AsType[*ForeignError](err); is && foreign.isOf(r.markOf(bundle)) {
+		for _, key := range keys {
+			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: foreign.Mark.OwnerText()})
+		}
+		return
+	}
 	if err != nil {
 		fail(keys, err)
 		return

@@ -57,7 +57,7 @@ func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*sto
 	read.metadata = of.Metadata
 	marks := markOf(of.Metadata.Labels)
 	if marks.Owner != owner || !s.instances[marks.Instance] || marks.Bundle != bundleLabel {
-		return nil, &ForeignError{Namespace: s.engine.settings.Namespace, Name: name}
+		return nil, &ForeignError{Namespace: s.engine.settings.Namespace, Name: name, Mark: marks}
 	}
 	read.content, err = decompose(child(raw, "spec"), deploymentsOf(of.Metadata.Annotations))
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 			generation++
 		}
 		isMarked := !e.secrets || before.hasSecrets()
-		if current == digest && isMarked && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) {
+		if current == digest && isMarked && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) && before.Labels[labelAdoption] == wantedLabels[labelAdoption] {
 			return before.UID, nil
 		}
 	}
@@ -332,7 +332,7 @@ func withoutMarks(all map[string]string) map[string]string {
 	own := map[string]string{}
 	for key, value := range all {
 		switch key {
-		case labelOwner, labelTarget, labelInstance, labelBundle, labelDigest:
+		case labelOwner, labelTarget, labelInstance, labelBundle, labelAdoption, labelDigest:
 		default:
 			own[key] = value
 		}

@@ -114,7 +114,7 @@ func targetSupport() []Support {
 		refused("", "All clusters of a bundle share its Bundle, which can only be taken over as a whole. Use take_ownership.", "take_ownership_of"),
 		refused("", "Fleet decides when objects are ready. Give containers readiness probes.", "ready_for"),
 		refused("`true`", "Only agents connect to clusters, and they report no logs.", "explain_logs"),
-		differs("Its hash is a label of the Bundles. A create takes over Bundles with the owner, the name and the key of the target, as after a create that was killed. Bundles of another target stay where they are.", "adoption_key"),
+		differs("Its hash is a label of the Bundles. A create takes over Bundles with the owner, the name and the key of the target, as after a create that was killed. It does not move a release from another target, as it does without an engine.", "adoption_key"),
 		differs("Agents compare objects and correct drift all the time. `live` shows what they report, `release` leaves out objects that differ, and `none` checks only that the Bundles exist. "+
 			"Agents do not compare the annotations that name the release of an object. The next upgrade writes them if they are absent. If they name another release, agents do not apply the upgrade.", "drift"),
 		differs("No diff: only agents read objects on clusters. `objects` shows which objects change.", "diff"),

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,18 +28,19 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("release %s in namespace %s is already delivered by Bundle %s, which this owner has not made", e.Release, e.Namespace, e.By)
 }
 
-// unreadableOthersError reports a cluster with a BundleDeployment whose release is not known.
-type unreadableOthersError struct{ cause error }
+// unknownOthersError reports a cluster whose BundleDeployments are not all known.
+type unknownOthersError struct{ cause error }
 
-func (e *unreadableOthersError) Error() string {
+func (e *unknownOthersError) Error() string {
 	return "whether another owner delivers the same release is not known: " + e.cause.Error()
 }
 
-func (e *unreadableOthersError) Unwrap() error { return e.cause }
+func (e *unknownOthersError) Unwrap() error { return e.cause }
 
 // Taken returns the deployments that cannot be delivered, because another owner delivers their release
-// to the same cluster. It reads the management cluster only if a deployment is new, or moves.
-func (e *Engine) Taken(ctx context.Context, owner string, write []target.Deployment, prior map[deploy.Key]deploy.Record) (map[deploy.Key]error, error) {
+// to the same cluster. It reads the management cluster only if a deployment is new, or moves. err is why
+// others are not known for some deployments.
+func (e *Engine) Taken(ctx context.Context, owner string, write []target.Deployment, prior map[deploy.Key]deploy.Record) (taken map[deploy.Key]error, err error) {
 	arriving := arriving(write, prior)
 	if len(arriving) == 0 {
 		return nil, nil
@@ -51,7 +53,14 @@ func (e *Engine) Taken(ctx context.Context, owner string, write []target.Deploym
 	if err != nil {
 		return nil, err
 	}
-	return e.taken(ctx, c, owner, arriving, clusters)
+	taken = e.taken(ctx, c, owner, arriving, clusters)
+	for _, key := range slices.SortedFunc(maps.Keys(taken), deploy.Key.Compare) {
+		if unknown, is := errors.AsType[*unknownOthersError](taken[key]); is {
+			delete(taken, key)
+			err = cmp.Or(err, unknown.cause)
+		}
+	}
+	return taken, err
 }
 
 // arriving returns the deployments that this engine does not deliver yet, or with another release.
@@ -62,27 +71,27 @@ func arriving(write []target.Deployment, prior map[deploy.Key]deploy.Record) []t
 	})
 }
 
-// maxSelected is how many clusters a label selector names. For more of them, the BundleDeployments of
-// all clusters are listed.
+// maxSelected is how many clusters a label selector names.
 const maxSelected = 50
 
-func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []target.Deployment, clusters map[string]managedCluster) (map[deploy.Key]error, error) {
-	if len(arriving) == 0 {
-		return nil, nil
-	}
+// taken returns why deployments must not be written. Clusters are read in groups, so that the limits of a
+// list are those of a group.
+func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []target.Deployment, clusters map[string]managedCluster) map[deploy.Key]error {
 	others, names := map[string]othersOf{}, map[string]bool{}
 	for _, d := range arriving {
-		names[d.Cluster] = true
 		if namespace := clusters[d.Cluster].namespace; namespace != "" {
-			others[namespace] = othersOf{releases: map[string]string{}}
+			others[namespace], names[d.Cluster] = othersOf{releases: map[string]string{}}, true
 		}
 	}
-	selector := labelOwner + "!=" + release.NewMark(owner, "", "", "", "").Owner
-	if len(names) <= maxSelected {
-		selector += "," + labelCluster + " in (" + strings.Join(slices.Sorted(maps.Keys(names)), ",") + ")"
-	}
-	if err := c.addOthers(ctx, selector, others); err != nil {
-		return nil, e.failed("listing the BundleDeployments of", err)
+	for group := range slices.Chunk(slices.Sorted(maps.Keys(names)), maxSelected) {
+		selector := labelOwner + "!=" + release.NewMark(owner, "", "", "", "").Owner + "," + labelCluster + " in (" + strings.Join(group, ",") + ")"
+		if err := c.addOthers(ctx, selector, others); err != nil {
+			for _, name := range group {
+				of := others[clusters[name].namespace]
+				of.unreadable = e.failed("listing the BundleDeployments of", err)
+				others[clusters[name].namespace] = of
+			}
+		}
 	}
 	found := map[deploy.Key]error{}
 	for _, d := range arriving {
@@ -90,10 +99,10 @@ func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []
 		if by, is := of.releases[release.Key(d.Namespace, d.Release)]; is {
 			found[deploy.KeyOf(d)] = &TakenError{Release: d.Release, Namespace: d.Namespace, By: by}
 		} else if of.unreadable != nil {
-			found[deploy.KeyOf(d)] = &unreadableOthersError{of.unreadable}
+			found[deploy.KeyOf(d)] = &unknownOthersError{of.unreadable}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // othersOf are the releases that other owners deliver to one cluster.
@@ -119,8 +128,9 @@ func (c *client) addOthers(ctx context.Context, selector string, others map[stri
 		case d.unreadable != nil:
 			of.unreadable = d.unreadable
 		default:
-			name, namespace := d.release()
-			of.releases[release.Key(namespace, name)] = d.bundle()
+			for _, key := range d.releases() {
+				of.releases[key] = d.bundle()
+			}
 		}
 		others[d.Metadata.Namespace] = of
 	})

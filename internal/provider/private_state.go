@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -39,6 +40,16 @@ func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostic
 // storePrivate stores the private state of a target if it changed.
 func storePrivate(ctx context.Context, to privateWriter, before, after state.Private, diags *diag.Diagnostics) {
 	entry, err := before.Changed(after)
+	storeEntry(ctx, to, entry, err, diags)
+}
+
+// storePlanned does the same for a plan, which is limited in size.
+func storePlanned(ctx context.Context, to privateWriter, before, after state.Private, diags *diag.Diagnostics) {
+	entry, err := before.Changed(after)
+	storeEntry(ctx, to, entry, cmp.Or(err, state.CheckSize(entry)), diags)
+}
+
+func storeEntry(ctx context.Context, to privateWriter, entry []byte, err error, diags *diag.Diagnostics) {
 	if err != nil {
 		diagnostics.Add(diags, report.Failed("Cannot store the private state of the target", err))
 		return

@@ -57,7 +57,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
+	storePlanned(ctx, resp.Private, private, after, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 

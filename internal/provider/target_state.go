@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
@@ -27,6 +29,7 @@ func readState(ctx context.Context, from modelReader, private state.Private, dia
 	diags.Append(from.Get(ctx, &read.targetModel)...)
 	if !diags.HasError() {
 		read.known = state.Decode(read.shown(), read.planned(), private.DriftState)
+		diagnostics.Add(diags, report.UnreadableRecords(read.Name.ValueString(), read.known.Damaged))
 	}
 	return &read
 }

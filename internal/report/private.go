@@ -6,6 +6,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
+// UnreadableRecords reports elements of records of a target that cannot be read, so that nothing is known
+// of these releases.
+func UnreadableRecords(target string, names []string) []Message {
+	if len(names) == 0 {
+		return nil
+	}
+	return failure("Target "+target+": cannot read its state",
+		"These elements of records cannot be read: "+listOf(names)+"\n\n"+notBegun+" Restore the state from a backup, or use the version of the provider that wrote it.")
+}
+
 // UnreadablePrivateState reports a private state that cannot be read.
 func UnreadablePrivateState(err error) []Message {
 	if err == nil {

@@ -152,6 +152,16 @@ func (p Private) encode() ([]byte, error) {
 // provider, and a plan has more than private state in it.
 const maxPrivate = 32 << 20
 
+// CheckSize returns an error for an entry that a plan must not store. A refresh and an apply still store
+// what was planned before.
+func CheckSize(entry []byte) error {
+	if len(entry) <= maxPrivate {
+		return nil
+	}
+	return fmt.Errorf("what it was planned with takes %d MiB, and the limit is %d MiB: the clusters and their labels, annotations and template values, and their API versions. "+
+		"Divide the clusters between provider blocks", len(entry)>>20, maxPrivate>>20)
+}
+
 // Changed returns the entry to store if the loaded private state p turns into after, nil if nothing
 // changed.
 func (p Private) Changed(after Private) ([]byte, error) {
@@ -162,10 +172,6 @@ func (p Private) Changed(after Private) ([]byte, error) {
 	is, err := after.encode()
 	if err != nil || bytes.Equal(was, is) {
 		return nil, err
-	}
-	if len(is) > maxPrivate {
-		return nil, fmt.Errorf("what it was planned with takes %d MiB, and the limit is %d MiB: the clusters and their labels, annotations and template values, and their API versions. "+
-			"Divide the clusters between provider blocks", len(is)>>20, maxPrivate>>20)
 	}
 	return is, nil
 }

@@ -262,11 +262,14 @@ func TestPrivateStateIsLimited(t *testing.T) {
 		inventory.Clusters = append(inventory.Clusters, target.Cluster{Name: fmt.Sprint("cluster-", i), Annotations: map[string]string{"note": strings.Repeat("x", 2_000)}})
 	}
 	stored, err := state.Private{}.Changed(state.Private{Inventory: inventory})
-	if err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := state.CheckSize(stored); err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
 		t.Errorf("%d bytes are stored, error %v", len(stored), err)
 	}
 	inventory.Clusters = inventory.Clusters[:2_000]
-	if _, err := (state.Private{}).Changed(state.Private{Inventory: inventory}); err != nil {
-		t.Error(err)
+	if stored, err = (state.Private{}).Changed(state.Private{Inventory: inventory}); err != nil || state.CheckSize(stored) != nil {
+		t.Error(err, state.CheckSize(stored))
 	}
 }

@@ -137,14 +137,17 @@ type Records struct {
 	Current map[deploy.Key]deploy.Record
 	// Left are the releases that a failed move left behind.
 	Left map[deploy.Key][]release.Known
+	// Damaged are the names of elements that cannot be read, sorted.
+	Damaged []string
 }
 
-// DecodeRecords reads the elements of records. One that cannot be read is left out.
+// DecodeRecords reads the elements of records.
 func DecodeRecords(elements map[string]string) Records {
 	found := Records{Current: map[deploy.Key]deploy.Record{}, Left: map[deploy.Key][]release.Known{}}
 	for _, name := range slices.Sorted(maps.Keys(elements)) {
 		stored, ok := decodeRelease(elements[name])
 		if !ok {
+			found.Damaged = append(found.Damaged, name)
 			continue
 		}
 		deployment, _, isLeft := strings.Cut(name, " ")

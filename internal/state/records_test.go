@@ -150,7 +150,7 @@ func FuzzRecord(f *testing.F) {
 		if len(got) > 1 || strings.Contains(name, " ") == (len(want.Current) > 0) && len(got) > 0 {
 			t.Fatalf("%q was read as %v", name, want)
 		}
-		if diff := cmp.Diff(want, state.DecodeRecords(got), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, state.DecodeRecords(got), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(state.Records{}, "Damaged")); diff != "" {
 			t.Errorf("written and read (-want +got):\n%s", diff)
 		}
 	})

@@ -47,6 +47,8 @@ type Contents struct {
 	ShowsObjects bool
 	// Planned is what the plan of the last change decided.
 	Planned Planned
+	// Damaged are the elements of records that cannot be read.
+	Damaged []string
 	// Summaries are the texts about clusters. A cluster on which nothing changes keeps its text.
 	Summaries map[string]string
 }
@@ -55,7 +57,7 @@ type Contents struct {
 // state has of the deployments.
 func Decode(shown Shown, planned Planned, drift DriftState) Contents {
 	known, objects := DecodeRecords(shown.Records), shown.objects()
-	contents := Contents{Records: make(map[deploy.Key]deploy.Record, len(shown.Deployments)), Held: planned.Held, Planned: planned, Summaries: shown.Clusters}
+	contents := Contents{Records: make(map[deploy.Key]deploy.Record, len(shown.Deployments)), Held: planned.Held, Planned: planned, Damaged: known.Damaged, Summaries: shown.Clusters}
 	for name := range shown.Deployments {
 		key := keyOf(name)
 		record := known.Current[key]

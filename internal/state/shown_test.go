@@ -68,12 +68,17 @@ func TestShownOfRecords(t *testing.T) {
 	}
 }
 
-// A record that cannot be read proves nothing: texts for people are not read in its place.
+// A record that cannot be read proves nothing: texts for people are not read in its place. The provider
+// reports it, and does nothing.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	shown := state.Shown{Deployments: map[string]string{"a/web": "web-1.0.0 shop/web ac881d87"}, Records: map[string]string{"a/web": "{"}}
-	if diff := cmp.Diff(map[deploy.Key]deploy.Record{keyed("a", "web"): {}}, state.Decode(shown, state.Planned{}, state.DriftState{}).Records); diff != "" {
+	decoded := state.Decode(shown, state.Planned{}, state.DriftState{})
+	if diff := cmp.Diff(map[deploy.Key]deploy.Record{keyed("a", "web"): {}}, decoded.Records); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a/web"}, decoded.Damaged); diff != "" {
+		t.Errorf("damaged (-want +got):\n%s", diff)
 	}
 }
 
