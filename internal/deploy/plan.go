@@ -179,8 +179,9 @@ type Change struct {
 	// not as wanted, and removals that are held. Faults are those that can never be written.
 	Unchanged    []rollout.Step
 	Held, Faults []Failure
-	// Stages describes the order, and Order has the deployments that begin together. Needs are the bundles that each bundle depends on. External are
-	// dependencies of deployments to be written on bundles outside the target.
+	// Stages describes the order, and Order has the deployments that begin together. Needs are the
+	// bundles that each bundle depends on. External are dependencies of deployments to be written on
+	// bundles outside the target.
 	Stages   string
 	Order    []Stage
 	Needs    map[string][]string

@@ -65,7 +65,6 @@ func TestPlannedCharts(t *testing.T) {
 	}
 }
 
-// A plan checks the objects that it has, and leaves the rest to the apply.
 // A default replaces no option. What is written and not allowed is refused.
 func TestCheckerDefaults(t *testing.T) {
 	t.Parallel()
@@ -108,6 +107,7 @@ func TestCheckerDefaults(t *testing.T) {
 	}
 }
 
+// A plan checks the objects that it has, and leaves the rest to the apply.
 func TestPlannedObjects(t *testing.T) {
 	t.Parallel()
 

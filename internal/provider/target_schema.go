@@ -192,7 +192,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"planned": schema.StringAttribute{
 				Computed: true, Sensitive: true,
-				MarkdownDescription: "What the last plan with a change decided about each deployment, compressed. For the provider only: an apply reads it instead of the other attributes.",
+				MarkdownDescription: "What the last plan with a change decided about each deployment, compressed. For the provider only: an apply reads it, and no text for people.",
 			},
 		},
 		Blocks: map[string]schema.Block{
