@@ -8,11 +8,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// hasDestroyFalse reports whether a resource can have destroy = false in its lifecycle block, as in
-// Terraform from 1.16 on and in the OpenTofu of these tests.
+// hasDestroyFalse reports whether a resource can have destroy = false in its lifecycle block: in
+// Terraform from 1.16 on, and in OpenTofu from 1.12 on.
 func (w *workspace) hasDestroyFalse(t *testing.T) bool {
 	t.Helper()
-	return strings.HasSuffix(w.cli, "tofu") || w.keepsPrivateData(t)
+	minor, isTofu := w.cliVersion(t)
+	return minor >= 16 || isTofu && minor >= 12
 }
 
 // A target with destroy = false leaves the state, and nothing of it leaves its clusters.
@@ -20,7 +21,7 @@ func TestAccDestroyFalse(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
 	if !w.hasDestroyFalse(t) {
-		t.Skip("the CLI has no destroy = false in lifecycle; TestAccStateOperations has removed blocks")
+		t.Skip("destroy = false in lifecycle needs Terraform 1.16 or OpenTofu 1.12; TestAccStateOperations has removed blocks")
 	}
 	s, isTofu := newFixture(t, testenv.Shared(t)), strings.HasSuffix(w.cli, "tofu")
 	const kept, a = "  lifecycle {\n    destroy = false\n  }\n", `fleet_cluster_target.each["a"]`

@@ -19,18 +19,24 @@ import (
 // Terraform does from 1.16 on. Without it, what a create looks up is looked up again by its apply.
 func (w *workspace) keepsPrivateData(t *testing.T) bool {
 	t.Helper()
+	minor, isTofu := w.cliVersion(t)
+	return !isTofu && minor >= 16
+}
+
+// cliVersion returns the minor version of the CLI, whose major version is 1.
+func (w *workspace) cliVersion(t *testing.T) (minor int, isTofu bool) {
+	t.Helper()
 	var cli struct {
 		Version string `json:"terraform_version"`
 	}
 	if err := json.Unmarshal([]byte(w.run(t, "version", "-json")), &cli); err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(cli.Version, ".")
-	minor, err := strconv.Atoi(parts[1])
+	minor, err := strconv.Atoi(strings.Split(cli.Version, ".")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return !strings.HasSuffix(w.cli, "tofu") && (parts[0] != "1" || minor >= 16)
+	return minor, strings.HasSuffix(w.cli, "tofu")
 }
 
 // onAnotherMachine replaces everything that a process could leave to another one but the working folder.
