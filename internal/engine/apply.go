@@ -117,12 +117,13 @@ func (r *run) withoutConsent(others []metadata) []metadata {
 		if r.request.AdoptionKey == "" || of.Labels[labelAdoption] != r.request.AdoptionKey {
 			return false
 		}
-		for cluster := range deploymentsOf(of.Annotations) {
+		deployments := deploymentsOf(of.Annotations)
+		for cluster := range deployments {
 			if !wanted[deploymentID{of.Labels[labelBundle], cluster}] {
 				return false
 			}
 		}
-		return true
+		return len(deployments) > 0 // Without the annotation it is not known what the Bundle delivers.
 	})
 }
 

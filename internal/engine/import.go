@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -47,24 +48,38 @@ func (e *Engine) Import(ctx context.Context, owner, target string, only []string
 			continue
 		}
 		for cluster, of := range read.content.entries {
-			if only == nil || slices.Contains(only, cluster) {
-				found.Add(cluster, importedRecord(marked, of, clusters[cluster].uid, found.Key), marked)
+			if only != nil && !slices.Contains(only, cluster) {
+				continue
 			}
+			record, err := importedRecord(marked, of, clusters[cluster].uid, found.Key)
+			if err != nil {
+				return nil, fmt.Errorf("reading cluster %s in Bundle %s/%s: %w", cluster, e.settings.Namespace, name, err)
+			}
+			found.Add(cluster, record, marked)
 		}
 	}
 	return found, nil
 }
 
-var errNotInFleet = errors.New("the Fleet has no Cluster of this name")
+var (
+	errNotInFleet     = errors.New("the Fleet has no Cluster of this name")
+	errWithoutRelease = errors.New("it names no release and namespace, so another client has changed the Bundle; remove the entry of the cluster from spec.targets, and import again")
+)
 
 // importedRecord returns the record of a deployment whose content is not known. It has no digest, so the
 // next apply writes its Bundle once more. Agents have nothing to do then.
-func importedRecord(mark release.Mark, of entry, uid, key string) deploy.Record {
+func importedRecord(mark release.Mark, of entry, uid, key string) (deploy.Record, error) {
 	var options releaseOptions
-	_ = fromJSON(of.options, &options) // What is not known is written with the next change.
+	if err := fromJSON(of.options, &options); err != nil {
+		return deploy.Record{}, err
+	}
+	if options.Helm.ReleaseName == "" || options.DefaultNamespace == "" {
+		return deploy.Record{}, errWithoutRelease
+	}
 	known := release.Known{
 		Release: options.Helm.ReleaseName, Namespace: options.DefaultNamespace, Instance: mark.Instance, Digest: of.digest, UID: uid,
 		Key: key, Engine: true, Imported: true, TargetNamespace: options.Namespace,
 	}
-	return deploy.Record{Release: known.Release, Namespace: known.Namespace, Known: known}.With(status.Facts{Unfinished: "it was imported and not read yet"})
+	record := deploy.Record{Release: known.Release, Namespace: known.Namespace, Known: known}
+	return record.With(status.Facts{Unfinished: "it was imported and not read yet"}), nil
 }

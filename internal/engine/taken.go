@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -85,7 +86,8 @@ func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []
 	}
 	for group := range slices.Chunk(slices.Sorted(maps.Keys(names)), maxSelected) {
 		selector := labelOwner + "!=" + release.NewMark(owner, "", "", "", "").Owner + "," + labelCluster + " in (" + strings.Join(group, ",") + ")"
-		if err := c.addOthers(ctx, selector, others); err != nil {
+		err := panics.Recovering("listing BundleDeployments", func() error { return c.addOthers(ctx, selector, others) })()
+		if err != nil {
 			for _, name := range group {
 				of := others[clusters[name].namespace]
 				of.unreadable = e.failed("listing the BundleDeployments of", err)

@@ -64,6 +64,33 @@ func TestAccTaken(t *testing.T) {
 	noBundles(t, second)
 }
 
+// A target that replaces another with create_before_destroy takes its Bundles over by the adoption key.
+// The removal of the former one leaves them to it.
+func TestAccReplacementKeepsBundles(t *testing.T) {
+	t.Parallel()
+	fleet := testenv.SharedFleet(t)
+	const namespace = "replaced"
+	wanted := deploymentsFor(t, []*bundle.Bundle{newBundle(t, "plain", "defaultNamespace: "+namespace+"\n", map[string]string{"a.yaml": configMap("plain", "x")})}, inventory(t, fleet)[:1])
+	former, next := newDelivery(realEngine(t, fleet, Settings{}), "replaced", "instance-former"), newDelivery(realEngine(t, fleet, Settings{}), "replaced", "instance-next")
+	former.identity.AdoptionKey, next.identity.AdoptionKey = "key", "key"
+	noFailures(t, former.apply(t, wanted).Failures)
+	outcome := next.apply(t, wanted)
+	noFailures(t, outcome.Failures)
+	if len(outcome.Existing) > 0 {
+		t.Fatalf("the create stops because of %+v", outcome.Existing)
+	}
+	outcome = former.apply(t, nil)
+	noFailures(t, outcome.Failures)
+	if len(outcome.Notices) != 1 || outcome.Notices[0].LeftTo == "" {
+		t.Errorf("notices of the removal: got %+v, want one that the Bundle has another owner", outcome.Notices)
+	}
+	if got := valueOf(t, fleet, "c1", namespace, "plain", "value"); got != "x" {
+		t.Errorf("after the removal of the former target the value is %q, want x", got)
+	}
+	noFailures(t, next.apply(t, nil).Failures)
+	noBundles(t, next)
+}
+
 // takenBy returns the Bundles that deliver releases.
 func takenBy(t *testing.T, errs map[deploy.Key]error) map[deploy.Key]string {
 	t.Helper()

@@ -128,7 +128,6 @@ func (f *providerData) checkTaken(ctx context.Context, name string, write []targ
 	taken, err := f.fleetEngine.Taken(ctx, f.Owner, write, prior)
 	if err != nil {
 		diagnostics.Add(diags, report.TakenUnknown(name, err))
-		return
 	}
 	diagnostics.Add(diags, report.Taken(name, taken))
 }

@@ -120,8 +120,8 @@ func TestDetermineStateOfNothing(t *testing.T) {
 	}
 }
 
-// Of two reasons the first in the order decides, whoever found them: a refresh, an apply, a removal, or
-// the reader of a Fleet.
+// The first reason in the order decides. A refresh, an apply, a removal and the reader of a Fleet share
+// this order.
 func TestStateOfFacts(t *testing.T) {
 	t.Parallel()
 	order := []struct {
