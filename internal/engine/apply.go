@@ -193,10 +193,6 @@ type work struct {
 	// unchanged are wanted deployments that are not written, by cluster.
 	unchanged map[string]target.Deployment
 	progress  progress
-	// restores reports that another client had changed the Bundle, or that Fleet's controller had not
-	// processed it. The written Bundle can then have the digest that its BundleDeployments already
-	// have.
-	restores bool
 }
 
 func (r *run) works() map[string]*work {
@@ -330,27 +326,18 @@ func (e *MissingClusterError) Error() string {
 
 // put writes the Bundle. contentOf decides about the entries of other clusters.
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
-	var (
-		replaced   *stored
-		isObserved bool // The write removes the status from replaced.
-	)
-	digest, err = w.run.store.apply(ctx, edit{
+	return w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
 		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
-		change: func(before *stored) (content, error) {
-			replaced, isObserved = before, before != nil && before.isObserved()
-			return w.contentOf(prepared, before)
-		},
+		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
 	})
-	w.restores = replaced != nil && (!replaced.isUnchanged() || replaced.Labels[labelDigest] == digest && !isObserved)
-	return digest, err
 }
 
 // contentOf returns the new content of the Bundle, given its content before.
 func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content, error) {
 	wanted := content{specification: newSpecification(w.bundle, w.run.request.Owner), entries: map[string]entry{}}
 	for _, p := range prepared {
-		wanted.entries[p.deployment.Cluster] = p.entry
+		wanted.entries[p.deployment.Cluster] = w.run.forceSync(w.name, p.deployment.Cluster, before, p.entry)
 	}
 	if before == nil {
 		return wanted, nil
@@ -364,12 +351,12 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 		d, isWanted := w.unchanged[cluster]
 		switch {
 		case there.digest == emptyDigest && found:
-			there = there.gone(folder, isKustomized)
+			there = w.run.forceSync(w.name, cluster, before, there.gone(folder, isKustomized))
 		case sameFiles, isWanted && d.Digest == there.digest:
 		case w.run.isRemoved(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}):
 			// The agent would deploy the new files before it removes them.
 			if w.run.canEmpty(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}, there) && found {
-				there = there.gone(folder, isKustomized)
+				there = w.run.forceSync(w.name, cluster, before, there.gone(folder, isKustomized))
 			}
 		case isWanted && d.Paused:
 			// Fleet holds the deployment until the cluster is not paused any more.
@@ -377,7 +364,7 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 			if err != nil {
 				return content{}, err
 			}
-			there = translated
+			there = w.run.forceSync(w.name, cluster, before, translated)
 		default:
 			return content{}, fmt.Errorf("cluster %s is to keep an earlier version of the bundle, and a Bundle of Fleet has the same files for all clusters; "+
 				"repair its deployment there, or take the cluster out of the target", cluster)

@@ -34,9 +34,9 @@ const (
 type progress struct {
 	mu   sync.Mutex
 	last time.Time
-	// checked is when the Bundle itself was last read.
+	// checked is when the Bundle itself was last read, and message is as in sighting.
 	checked time.Time
-	bundle  bundleProgress
+	message string
 }
 
 func (p *progress) made() {
@@ -51,15 +51,15 @@ func (p *progress) since() time.Time {
 	return p.last
 }
 
-// ofBundle reads the Bundle once for all goroutines that wait for its deployments, and again after
-// recheck.
-func (p *progress) ofBundle(read func() bundleProgress) bundleProgress {
+// messageOf reads the message of the Bundle once for all goroutines that wait for its deployments,
+// and again after recheck.
+func (p *progress) messageOf(read func() string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.checked) >= recheck {
-		p.checked, p.bundle = time.Now(), read()
+		p.checked, p.message = time.Now(), read()
 	}
-	return p.bundle
+	return p.message
 }
 
 // StateError reports a deployment that is not in the wanted state.
@@ -117,7 +117,6 @@ type waiter struct {
 	last     sighting
 	version  string
 	handed   time.Time // when the agent was given the deployment
-	observed time.Time // when Fleet's controller had processed a Bundle that was restored
 	failing  time.Time // since when it reports failure
 	failure  string
 	starving starving
@@ -151,24 +150,18 @@ func (w *waiter) wait(ctx context.Context) error {
 func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 	w.last = sighting{deployment: bd, digest: w.digest, valuesHash: w.valuesHash, agent: w.work.run.view.clusters[w.of.Cluster].agent}
 	isNew := bd != nil && bd.Metadata.Labels[labelDigest] == w.digest
-	// bd can be older than the observation, because the watch that it comes from can be behind.
-	w.last.isUnobserved = w.work.restores && (w.observed.IsZero() || time.Since(w.observed) < recheck)
 	if bd != nil && bd.Metadata.ResourceVersion != w.version {
 		w.version = bd.Metadata.ResourceVersion
 		w.work.progress.made()
 	}
-	if isNew && !w.last.isUnobserved && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
+	if isNew && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
 		w.handed = time.Now()
 	}
 	w.last.isFormer = bd.hasErrorOf(w.work.run.view.deployments[w.id]) && time.Since(w.handed) < settleFormerTime
-	if w.work.restores && w.observed.IsZero() || !isNew && time.Since(w.began) > recheck {
-		of := w.work.progress.ofBundle(func() bundleProgress {
-			return w.work.run.engine.bundleProgress(ctx, w.work.run.store.client, w.work.name)
+	if !isNew && time.Since(w.began) > recheck {
+		w.last.bundleMessage = w.work.progress.messageOf(func() string {
+			return w.work.run.engine.bundleMessage(ctx, w.work.run.store.client, w.work.name)
 		})
-		w.last.bundleMessage = of.message
-		if of.isObserved && w.observed.IsZero() {
-			w.observed = time.Now()
-		}
 	}
 }
 
@@ -182,8 +175,6 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 	switch {
 	case isApplied:
 		return true, nil
-	case w.last.isUnobserved && state == status.WaitApplied:
-		return false, nil
 	case w.last.agent.offline && state == status.WaitApplied:
 		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
 	case state == status.ErrApplied && time.Since(w.failing) >= settleTime:

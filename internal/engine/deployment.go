@@ -203,9 +203,6 @@ type sighting struct {
 	// digest is labelDigest of its Bundle.
 	digest string
 	agent  agent
-	// isUnobserved reports that Fleet's controller has not processed the Bundle, although digest is
-	// the same as before: another client had changed the Bundle, and it was restored.
-	isUnobserved bool
 	// isFormer reports that the agent has probably not looked at the change yet: its error is that of
 	// the deployment before. A deployment that goes back would otherwise count as applied at once.
 	isFormer bool
@@ -267,7 +264,7 @@ func (s sighting) facts(t texts) status.Facts {
 		return status.Facts{Unfinished: notApplied + s.agent.text()}
 	case isMissing:
 		return status.Facts{Absent: "Fleet has not created its BundleDeployment yet"}
-	case !isLatest, s.isUnobserved:
+	case !isLatest:
 		return status.Facts{Unfinished: "Fleet's controller has not processed the last change of the Bundle yet"}
 	case s.lacksValues():
 		return status.Facts{Unfinished: "Fleet waits for the Secret with the values of its BundleDeployment"}

@@ -38,8 +38,8 @@ func TestAccGoingBack(t *testing.T) {
 		options string
 		left    left
 	}{
-		"plain":  {left: left{HostNetwork: true, Extra: "x"}},
-		"forced": {options: "helm: {force: true}\n", left: left{HostNetwork: true, Extra: "x"}},
+		"plain":  {left: left{Extra: "x"}},
+		"forced": {options: "helm: {force: true}\n", left: left{Extra: "x"}},
 		"atomic": {options: "helm: {atomic: true}\n"},
 	}
 	for name, test := range tests {

@@ -157,7 +157,7 @@ func (h handBack) keep(ctx context.Context, bundle, name string, keys []deploy.K
 			if !there {
 				continue
 			}
-			wanted.entries[key.Cluster] = of.kept()
+			wanted.entries[key.Cluster] = h.forceSync(name, key.Cluster, before, of.kept())
 			kept = append(kept, key.Cluster)
 		}
 		return wanted, nil

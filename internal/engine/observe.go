@@ -76,7 +76,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		s := seen.sightingOf(of, key.Cluster)
 		if !s.isNew() {
 			if _, isRead := messages[of.Name]; !isRead {
-				messages[of.Name] = e.bundleProgress(ctx, c, of.Name).message
+				messages[of.Name] = e.bundleMessage(ctx, c, of.Name)
 			}
 			s.bundleMessage = messages[of.Name]
 		}
@@ -177,28 +177,13 @@ func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (
 // the Bundle.
 var summary = regexp.MustCompile(`^(OutOfSync|NotReady|WaitApplied|ErrApplied|Pending|Modified)\(\d+\) \[Cluster `)
 
-// bundleProgress is how far Fleet's controller is with a Bundle.
-type bundleProgress struct {
-	// isObserved reports that the controller has processed the newest generation. It writes this
-	// after the BundleDeployments
-	// (Fleet: internal/cmd/controller/reconciler/bundle_controller.go, Reconcile).
-	isObserved bool
-	// message is the reason why the controller could not process the newest generation, "" if it
-	// could, or if the reason is not known.
-	message string
-}
-
-// bundleProgress reads a Bundle. The result is empty if that fails.
-func (e *Engine) bundleProgress(ctx context.Context, c *client, name string) bundleProgress {
+// bundleMessage returns the reason why Fleet's controller could not process the newest generation of
+// a Bundle, "" if it could, or if the reason is not known.
+func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) string {
 	object, found, err := c.get(ctx, bundlesPath(e.settings.Namespace)+"/"+name)
 	if err != nil || !found {
-		return bundleProgress{}
+		return ""
 	}
-	return progressOf(object)
-}
-
-// progressOf reads the status of a Bundle.
-func progressOf(bundle map[string]any) bundleProgress {
 	var of struct {
 		Metadata metadata `json:"metadata"`
 		Status   struct {
@@ -206,15 +191,14 @@ func progressOf(bundle map[string]any) bundleProgress {
 			Conditions         []condition `json:"conditions"`
 		} `json:"status"`
 	}
-	if fromJSON(bundle, &of) != nil {
-		return bundleProgress{}
-	}
-	if of.Status.ObservedGeneration == of.Metadata.Generation {
-		return bundleProgress{isObserved: true}
+	// The controller writes the observed generation after the BundleDeployments
+	// (Fleet: internal/cmd/controller/reconciler/bundle_controller.go, Reconcile).
+	if fromJSON(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
+		return ""
 	}
 	failed, _ := failureOf(of.Status.Conditions, "Ready")
 	if summary.MatchString(failed.Message) {
-		return bundleProgress{}
+		return ""
 	}
-	return bundleProgress{message: failed.Message}
+	return failed.Message
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -123,6 +125,33 @@ func TestAccOffline(t *testing.T) {
 			t.Errorf("on c2 the value is %q, want 4", got)
 		}
 	})
+	t.Run("a Bundle is edited and restored before the agent looks", func(t *testing.T) {
+		if err := fleet.StopAgent(t.Context(), "c1"); err != nil {
+			t.Fatal(err)
+		}
+		name := d.bundleName("plain")
+		if _, err := fleetObjects(t, fleet, "bundles", testenv.FleetNamespace).Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"spec": {"helm": {"values": {"edited": true}}}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		untilDeployment(t, fleet, name, "Fleet to give c1 what was edited", func(bd *bundleDeployment) bool { return bd.Spec.DeploymentID != bd.Status.AppliedDeploymentID })
+		noFailures(t, d.refresh(t).Failures)
+		applied := make(chan deploy.Outcome, 1)
+		go func() { applied <- d.apply(t, deploymentsFor(t, wanted("4"), clusters[:2])) }()
+		digest := untilDigest(t, fleet, d, "plain")
+		bd := untilDeployment(t, fleet, name, "Fleet to give c1 what was restored", func(bd *bundleDeployment) bool { return bd.Metadata.Labels[labelDigest] == digest })
+		if bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID {
+			t.Error("the deployment counts as applied, and an agent that is late could still apply the edit")
+		}
+		if err := fleet.StartAgent(t.Context(), "c1"); err != nil {
+			t.Fatal(err)
+		}
+		noFailures(t, (<-applied).Failures)
+		noFailures(t, d.refresh(t).Failures)
+		if change := d.change(deploymentsFor(t, wanted("4"), clusters[:2])); change.Counts().Any() {
+			t.Errorf("the next plan has %s: %v", change.Counts(), d.states())
+		}
+	})
 	t.Run("the management cluster is away", func(t *testing.T) {
 		away := New(Settings{Namespace: testenv.FleetNamespace}, func() (Connection, error) { return nil, errors.New("no way") }, realCharts(), d.engine.texts.masker)
 		seen := away.Observe(t.Context(), d.identity, deploy.DriftLive, d.records)
@@ -134,8 +163,26 @@ func TestAccOffline(t *testing.T) {
 	noBundles(t, d)
 }
 
-// untilDigest waits until an apply has changed the Bundle of a bundle.
-func untilDigest(t *testing.T, fleet *testenv.Fleet, d *delivery, bundle string) {
+// untilDeployment waits until the BundleDeployment of a Bundle on c1 is as wanted.
+func untilDeployment(t *testing.T, fleet *testenv.Fleet, bundle, what string, is func(*bundleDeployment) bool) *bundleDeployment {
+	t.Helper()
+	var read bundleDeployment
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		object, err := fleetObjects(t, fleet, "bundledeployments", namespaceOf(t, fleet, "c1")).Get(ctx, bundle, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		read = bundleDeployment{}
+		return fromJSON(object.Object, &read) == nil && is(&read), nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+	return &read
+}
+
+// untilDigest waits until an apply has changed the Bundle of a bundle, and returns its digest.
+func untilDigest(t *testing.T, fleet *testenv.Fleet, d *delivery, bundle string) string {
 	t.Helper()
 	bundles := fleetObjects(t, fleet, "bundles", testenv.FleetNamespace)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -153,9 +200,10 @@ func untilDigest(t *testing.T, fleet *testenv.Fleet, d *delivery, bundle string)
 		}
 		digest := object.GetLabels()[labelDigest]
 		if first != "" && digest != first {
-			return
+			return digest
 		}
 		first = digest
 	}
 	t.Fatal("the Bundle did not change")
+	return ""
 }

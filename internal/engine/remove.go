@@ -142,7 +142,7 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 			if !there || !found || !r.canEmpty(key, of) {
 				continue
 			}
-			wanted.entries[key.Cluster] = of.gone(folder, isKustomized)
+			wanted.entries[key.Cluster] = r.forceSync(name, key.Cluster, before, of.gone(folder, isKustomized))
 			emptied = append(emptied, key.Cluster)
 		}
 		if len(emptied) == len(wanted.entries) {

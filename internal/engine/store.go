@@ -30,9 +30,6 @@ type stored struct {
 	content content
 }
 
-// isObserved reports whether Fleet's controller had processed the Bundle when it was read.
-func (s *stored) isObserved() bool { return progressOf(s.raw).isObserved }
-
 func (s *store) path(name string) string {
 	return bundlesPath(s.engine.settings.Namespace) + "/" + name
 }

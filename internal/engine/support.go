@@ -163,7 +163,7 @@ func helmSupport() []Support {
 		differs("Agents read the ConfigMaps and Secrets of their cluster. A plan does not show that one of them has changed.", "helm.values_from"),
 		differs("How long an apply waits for the deployment. It is not written into the Bundle: with it, an agent repeats a failed operation without end.", "helm.timeout_seconds"),
 		refused(differingValues, "Fleet has one value for all clusters of a bundle. Use two bundles.", "helm.max_history", "helm.skip_schema_validation"),
-		differs("Without it, fields and objects of a failed upgrade stay on the cluster, also when the next upgrade no longer has them: agents merge from the last deployed revision. "+
+		differs("Without it, what a failed upgrade has added can stay on the cluster, also when the next upgrade no longer has it: agents merge from the last deployed revision. "+
 			"Set it where an upgrade may fail.", "helm.atomic"),
 		differs("Agents replace all objects and delete none. They fail at an object that cannot be updated, and the plan does not list it.", "helm.force"),
 		differs("The agent takes over objects that exist. The plan does not list them.", "helm.take_ownership"),
