@@ -306,6 +306,31 @@ func TestRemovalInReverse(t *testing.T) {
 	}
 }
 
+// A removal follows the dependencies of this plan as well: an imported record knows none.
+func TestRemovalNeeds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ before, want map[string][]string }{
+		"an import":        {want: map[string][]string{"web": {"db"}}},
+		"an apply before":  {before: map[string][]string{"web": {"cache"}, "old": {"db"}}, want: map[string][]string{"web": {"cache", "db"}, "old": {"db"}}},
+		"the apply before": {before: map[string][]string{"web": {"db"}}, want: map[string][]string{"web": {"db"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web, db := deployment("b", "web", "v1-a"), deployment("b", "db", "v1-a")
+			web.Bundle.Definition.DependsOn = []fleetyaml.Dependency{{Name: "db"}}
+			prior := map[deploy.Key]deploy.Record{key("a", "web"): recordOfWrite(deployment("a", "web", "v1-a")), key("a", "db"): recordOfWrite(deployment("a", "db", "v1-a"))}
+			change := deploy.Compare(deploy.Desired{Deployments: []target.Deployment{web, db}, Needs: test.before}, prior, false)
+			if diff := cmp.Diff(test.want, change.RemovalNeeds); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
+			}
+			if len(change.Remove) != 2 {
+				t.Errorf("removed: %v", change.Remove)
+			}
+		})
+	}
+}
+
 // A failed canary holds the rest of the rollout. The rest keeps its records, and the next apply
 // continues. A cluster that does not respond has the same effect as a failed one.
 func TestRolloutHoldsTheRestAndResumes(t *testing.T) {

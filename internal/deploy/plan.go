@@ -180,12 +180,13 @@ type Change struct {
 	Unchanged    []rollout.Step
 	Held, Faults []Failure
 	// Stages describes the order, and Order has the deployments that begin together. Needs are the
-	// bundles that each bundle depends on. External are dependencies of deployments to be written on
-	// bundles outside the target.
-	Stages   string
-	Order    []Stage
-	Needs    map[string][]string
-	External map[Key][]rollout.ExternalDependency
+	// bundles that each bundle depends on, and RemovalNeeds are these and the ones of the applies
+	// before: they order removals. External are dependencies of deployments to be written on bundles
+	// outside the target.
+	Stages              string
+	Order               []Stage
+	Needs, RemovalNeeds map[string][]string
+	External            map[Key][]rollout.ExternalDependency
 
 	prior map[Key]Record
 }
@@ -219,6 +220,7 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	order := rollout.NewOrder(steps)
 	forecast := rollout.Simulate(order)
 	change.Stages, change.Order, change.Needs = forecast.Text, stagesOf(forecast, steps), order.Needs()
+	change.RemovalNeeds = union(desired.Needs, change.Needs)
 	for i, step := range steps {
 		key := KeyOf(step.Deployment)
 		_, had := prior[key]
@@ -243,17 +245,26 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 			change.Keep[key] = true
 		}
 	}
-	return change.withRemovals(held, desired.Needs, there)
+	return change.withRemovals(held, there)
+}
+
+// union returns the bundles that each bundle depends on by a or by b.
+func union(a, b map[string][]string) map[string][]string {
+	all := maps.Clone(b)
+	for bundle, needs := range a {
+		all[bundle] = slices.Compact(slices.Sorted(slices.Values(slices.Concat(needs, b[bundle]))))
+	}
+	return all
 }
 
 // withRemovals adds the unwanted deployments: their removal, or why it is held.
-func (c Change) withRemovals(changes *heldChanges, needs map[string][]string, there map[Key]bool) Change {
+func (c Change) withRemovals(changes *heldChanges, there map[Key]bool) Change {
 	removed := slices.DeleteFunc(slices.SortedFunc(maps.Keys(c.prior), Key.Compare), func(key Key) bool { return there[key] })
 	stays := map[Key]bool{}
 	for key := range c.HeldKeys() {
 		stays[key] = c.Keep[key]
 	}
-	held := changes.removals(removed, stays, needs)
+	held := changes.removals(removed, stays, c.RemovalNeeds)
 	for _, key := range removed {
 		if held[key] == nil {
 			c.Remove = append(c.Remove, key)

@@ -184,7 +184,7 @@ func (c Change) HeldRemovals() []Key {
 
 // BlockedRemovals returns the removals that windows do not allow, and why.
 func BlockedRemovals(removed []Key, needs map[string][]string, windows Windows, prior map[Key]Record) map[Key]error {
-	return Change{Remove: removed, prior: prior}.Blocked(Desired{Needs: needs}, windows)
+	return Change{Remove: removed, RemovalNeeds: needs, prior: prior}.Blocked(Desired{}, windows)
 }
 
 // Blocked returns the deployments to be written or removed that windows do not allow to change,
@@ -200,7 +200,7 @@ func (c Change) Blocked(desired Desired, windows Windows) map[Key]error {
 			blocked[KeyOf(d)] = err
 		}
 	}
-	maps.Copy(blocked, held.removals(c.Remove, keysOf(blocked), desired.Needs))
+	maps.Copy(blocked, held.removals(c.Remove, keysOf(blocked), c.RemovalNeeds))
 	for key, err := range blocked {
 		blocked[key] = &ClosedWindowError{Err: &rollout.HeldError{Reason: "the plan is from a time at which changes were allowed: " + status.Cause(err)}}
 	}

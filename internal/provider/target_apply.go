@@ -57,7 +57,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *tar
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
 		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
-		Remove: change.Remove, Needs: private.Needs, Counts: counts,
+		Remove: change.Remove, Needs: change.RemovalNeeds, Counts: counts,
 		Prior: prior, Lost: before.known.Lost, Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
