@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs each make target given as one suite of tests, all of them even if one fails, and closes with
-# the time of each suite and go test's own line for each package. The suites share three clusters,
-# unless FLEET_TEST_KUBECONFIG names clusters.
+# the time of each suite and go test's own line for each package. Targets joined by + run at the same
+# time. The suites share three clusters, unless FLEET_TEST_KUBECONFIG names clusters.
 set -uo pipefail
 trap 'exit 130' INT TERM
 trap unshare EXIT
@@ -41,20 +41,22 @@ for suite in "$@"; do
   outcome=passed
   case $suite${FLEET_TEST_KUBECONFIG:+-existing} in
   testacc) share ;;
-  testacc-nodes) unshare ;; # Real nodes need the memory.
   esac
-  if ! "${MAKE:-make}" --no-print-directory "$suite" 2>&1 3>&- | tee "$logs/$suite.log" 3>&-; then
+  IFS=+ read -ra targets <<<"$suite"
+  together=()
+  [ "${#targets[@]}" = 1 ] || together=(--keep-going --jobs="${#targets[@]}" --output-sync=target)
+  if ! "${MAKE:-make}" --no-print-directory ${together[@]+"${together[@]}"} "${targets[@]}" 2>&1 3>&- | tee "$logs/$suite.log" 3>&-; then
     outcome=FAILED
     status=1
   fi
-  summary+=("$(printf '%-18s %-7s %4d s' "$suite" "$outcome" $((SECONDS - start)))")
+  summary+=("$(printf '%-32s %-7s %4d s' "$suite" "$outcome" $((SECONDS - start)))")
 done
 
 unshare
 
 printf '\n== suites\n'
 printf '%s\n' "${summary[@]}"
-printf '%-18s %-7s %4d s\n' total '' "$SECONDS"
+printf '%-32s %-7s %4d s\n' total '' "$SECONDS"
 for suite in "$@"; do
   if packages=$(grep -E '^(ok|FAIL|--- FAIL:|panic:)[[:space:]]' "$logs/$suite.log"); then
     printf '\n== packages of %s\n%s\n' "$suite" "$packages"
