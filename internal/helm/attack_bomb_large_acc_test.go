@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -28,7 +28,7 @@ func TestAccAttackRecordBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = o.uninstall(known)
-	if _, ok := errors.AsType[*helm.RecordTooLargeError](err); !ok {
+	if _, ok := errors.AsType[*storage.RecordTooLargeError](err); !ok {
 		t.Errorf("uninstall: error = %.300v", err)
 	}
 	findings, err := o.newClient().Inspect(t.Context(), []release.Inspection{{Observed: *o.observed()}})
@@ -42,7 +42,7 @@ func TestAccAttackRecordBomb(t *testing.T) {
 		t.Error("its origin is known")
 	}
 	_, err = o.write(release.Upgrade, o.deployment(map[string]string{"two.yaml": configMapFile(o.namespace, "two")}), &known)
-	if _, ok := errors.AsType[*helm.RecordTooLargeError](err); !ok {
+	if _, ok := errors.AsType[*storage.RecordTooLargeError](err); !ok {
 		t.Errorf("upgrade: error = %.300v", err)
 	}
 	if !slices.Equal(o.left(o.namespace), []string{"one"}) {

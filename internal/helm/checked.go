@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
@@ -42,8 +43,8 @@ func (c *checkedDocuments) add(written []manifest.Written) {
 	}
 }
 
-// write writes objects as a stream that Helm's client may read.
-func (c *checkedDocuments) write(objects []*unstructured.Unstructured) (string, error) {
+// Write writes objects as a stream that Helm's client may read.
+func (c *checkedDocuments) Write(objects []*unstructured.Unstructured) (string, error) {
 	written, err := manifest.Write(objects)
 	if err != nil {
 		return "", err
@@ -52,15 +53,15 @@ func (c *checkedDocuments) write(objects []*unstructured.Unstructured) (string, 
 	return manifest.Stream(written), nil
 }
 
-// writeManifest writes the objects of a manifest, one by one. It returns "" if that fails.
-func (c *checkedDocuments) writeManifest(objects []*unstructured.Unstructured) string {
+// WriteManifest writes the objects of a manifest, one by one. It returns "" if that fails.
+func (c *checkedDocuments) WriteManifest(objects []*unstructured.Unstructured) string {
 	return c.stream(manifest.WriteManifest(objects))
 }
 
-// rewriteHook writes the objects of a hook in a record again, one by one. It leaves out what is no
+// RewriteHook writes the objects of a hook in a record again, one by one. It leaves out what is no
 // object, and returns "" for text that is no YAML.
-func (c *checkedDocuments) rewriteHook(text string) string {
-	objects, err := singleObjects(text)
+func (c *checkedDocuments) RewriteHook(text string) string {
+	objects, err := storage.SingleObjects(text)
 	if err != nil {
 		return ""
 	}

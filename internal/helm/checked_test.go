@@ -20,7 +20,7 @@ func TestCheckedDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := &checkedDocuments{}
-	if _, err := checked.write(parsed); err != nil {
+	if _, err := checked.Write(parsed); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -30,36 +31,36 @@ func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]re
 	return found, nil
 }
 
-func (c *Client) deployed(ctx context.Context, of release.Claimed, newest recordContent) release.Deployed {
-	if newest.err != nil {
-		return release.Deployed{Err: newest.err}
+func (c *Client) deployed(ctx context.Context, of release.Claimed, newest storage.Content) release.Deployed {
+	if newest.Err != nil {
+		return release.Deployed{Err: newest.Err}
 	}
-	if newest.changed {
+	if newest.Changed {
 		return release.Deployed{Err: release.ErrRecordChanged}
 	}
 	former, contents, err := c.former(ctx, of)
 	if err != nil {
 		return release.Deployed{Err: err}
 	}
-	contents = append([]recordContent{newest}, contents...)
+	contents = append([]storage.Content{newest}, contents...)
 	var found release.Deployed
 	objects := make([][]*unstructured.Unstructured, len(contents))
 	for i, mark := range append([]release.Mark{of.Observed.Mark}, former...) {
 		revision := release.Revision{Mark: mark}
-		if values := contents[i].values; len(values) > 0 {
+		if values := contents[i].Values; len(values) > 0 {
 			if err := json.Unmarshal(values, &revision.Values); err != nil {
 				return release.Deployed{Err: fmt.Errorf("reading the values in the release record: %w", err)}
 			}
 		}
-		objects[i], found.Revisions = contents[i].objects, append(found.Revisions, revision)
+		objects[i], found.Revisions = contents[i].Objects, append(found.Revisions, revision)
 	}
-	found.Documents, found.Err = manifest.Documents(manifest.Union(of.Observed.Namespace, objects...), newest.hooks, of.Observed.Namespace)
+	found.Documents, found.Err = manifest.Documents(manifest.Union(of.Observed.Namespace, objects...), newest.Hooks, of.Observed.Namespace)
 	return found
 }
 
 // former reads the revisions before the newest that the objects of a release can come from. Only a
 // release whose newest revision has failed has any.
-func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark, []recordContent, error) {
+func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark, []storage.Content, error) {
 	if of.Observed.Failed == 0 || of.Observed.Failed > release.MaxFailed {
 		return nil, nil, nil
 	}
@@ -69,7 +70,7 @@ func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark
 	}
 	var (
 		marks    []release.Mark
-		contents []recordContent
+		contents []storage.Content
 		size     int
 	)
 	for _, revision := range release.Distinct(release.Base(history)) {
@@ -81,15 +82,15 @@ func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark
 		if err != nil {
 			return nil, nil, err
 		}
-		if read[0].err != nil {
-			return nil, nil, read[0].err
+		if read[0].Err != nil {
+			return nil, nil, read[0].Err
 		}
-		if read[0].changed {
+		if read[0].Changed {
 			continue
 		}
 		marks, contents = append(marks, revision.Mark), append(contents, read[0])
-		if size += read[0].size; size > maxBase {
-			return nil, nil, baseTooLarge(revision)
+		if size += read[0].Size; size > storage.MaxBase {
+			return nil, nil, storage.BaseTooLarge(revision)
 		}
 	}
 	return marks, contents, nil

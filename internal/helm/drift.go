@@ -55,14 +55,14 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 		places  []int
 	)
 	for i, manifest := range read {
-		if findings[i].Err = manifest.err; manifest.err != nil {
+		if findings[i].Err = manifest.Err; manifest.Err != nil {
 			continue
 		}
-		looked, objects, places = append(looked, releases[i]), append(objects, manifest.objects), append(places, i)
+		looked, objects, places = append(looked, releases[i]), append(objects, manifest.Objects), append(places, i)
 	}
 	for i, finding := range n.objects.Inspect(ctx, looked, objects) {
 		record := read[places[i]]
-		finding.RecordChanged, finding.Chart, finding.Version = record.changed, record.chart, record.version
+		finding.RecordChanged, finding.Chart, finding.Version = record.Changed, record.Chart, record.Version
 		findings[places[i]] = finding
 	}
 	return findings, nil
@@ -86,12 +86,12 @@ func (n *inspector) awaitOnce(ctx context.Context, of release.Inspection) (relea
 	if err != nil {
 		return release.Finding{}, err
 	}
-	if read[0].err != nil {
-		return release.Finding{}, read[0].err
+	if read[0].Err != nil {
+		return release.Finding{}, read[0].Err
 	}
-	finding, err := n.objects.Await(ctx, of, read[0].objects)
-	finding.RecordChanged = read[0].changed
-	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
+	finding, err := n.objects.Await(ctx, of, read[0].Objects)
+	finding.RecordChanged = read[0].Changed
+	if finding.Settled() && slices.ContainsFunc(read[0].Objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
 		n.capabilities.forgetKinds() // The operation that wrote the definitions did not wait for their kinds.
 	}
 	return finding, err

@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -117,7 +118,7 @@ func (h *hookObjects) wanted(record *helmrelease.Release, events []helmrelease.H
 		if !runs(hook, events) {
 			continue
 		}
-		objects, err := singleObjects(hook.Manifest)
+		objects, err := storage.SingleObjects(hook.Manifest)
 		if err != nil {
 			return nil, fmt.Errorf("reading the hook %s: %w", hook.Path, err)
 		}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -35,14 +34,14 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	takes := w.TakeOwnership || options.TakeOwnership
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description
-	install.Labels = labelsOf(op.markOfRendering(w.Mark))
+	install.Labels = storage.Labels(op.markOfRendering(w.Mark))
 	install.PostRenderer = x.manifestWriter(ctx, op, d, w)
 	if len(loaded.CRDObjects()) > 0 {
 		defer x.capabilities.forget()
 	}
 	install.SkipCRDs = options.CRDs == fleetyaml.CRDsSkip
 	if !takes && (w.Known == nil || w.MovesObjects()) {
-		op.records.before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
+		op.records.Before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
 	}
 	if options.CRDs == fleetyaml.CRDsCreateReplace {
 		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
@@ -50,30 +49,23 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 		}
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, render.Values(d))
-	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
+	if err != nil && op.records.Taken && !op.records.Created || errors.Is(err, driver.ErrReleaseExists) {
 		return release.Written{}, &release.ChangedError{Release: d.Release, Namespace: d.Namespace}
 	}
 	if err == nil {
-		err = op.records.unwritten
+		err = op.records.Unwritten
 	}
 	if err != nil {
 		failure := op.explain("installing", d, err)
-		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
+		if op.records.Created && made != nil && (storage.IsRejected(err) || options.Atomic) {
 			failure = errors.Join(failure, x.undo(ctx, op, made, w))
 		}
-		if !op.records.created && isRejected(err) {
+		if !op.records.Created && storage.IsRejected(err) {
 			failure = errors.Join(failure, op.removeMade(ctx, w.Timeout))
 		}
 		return release.Written{}, failure
 	}
 	return op.written(ctx, d, w, made)
-}
-
-// isRejected reports whether an API server refused an object because of its content. Another
-// try without a change would also fail.
-func isRejected(err error) bool {
-	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
 // undo removes what a failed install has created, and its record. Objects that existed before
@@ -87,7 +79,7 @@ func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrel
 	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
-	op.records.revision = 0
+	op.records.Revision = 0
 	op.leave()
 	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -69,7 +70,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 }
 
 func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, owner string) error {
-	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name, labelMarkedBy: owner}}}
+	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name, storage.LabelOwner: owner}}}
 	_, err := clientset.CoreV1().Namespaces().Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
@@ -128,7 +129,7 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 	if err != nil {
 		return nil, fmt.Errorf("reading the namespace %s: %w", observed.Namespace, err)
 	}
-	own := observed.Mark.Owner != "" && namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
+	own := observed.Mark.Owner != "" && namespace.Labels[storage.LabelOwner] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
 	if policy.DeleteNamespace && own {
 		if inUse, err = m.remove(ctx, clientset, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
 			return nil, err

@@ -7,17 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
-	"unique"
 
 	"golang.org/x/sync/errgroup"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -80,8 +78,8 @@ func (x *recordIndex) list(ctx context.Context, namespaces []string, selector la
 	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	var seeing sync.Mutex
 	leftOut, err = x.eachRecord(ctx, namespaces, current, func(record *metav1.PartialObjectMetadata) error {
-		observed := observe(record)
-		key := shared(release.Key(observed.Namespace, observed.Release))
+		observed := storage.Observe(record)
+		key := storage.Shared(release.Key(observed.Namespace, observed.Release))
 		seeing.Lock()
 		defer seeing.Unlock()
 		histories[key] = append(histories[key], observed)
@@ -161,13 +159,13 @@ func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*rel
 	if !ok {
 		return nil, nil // a missing release is a result, not an error
 	}
-	return x.named(ctx, namespace, recordName(name, revision))
+	return x.named(ctx, namespace, storage.RecordName(name, revision))
 }
 
 // HasRecord reports whether the record of one revision exists. It gets the record by name,
 // because a list can lack it.
 func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
-	found, err := c.records.named(ctx, namespace, recordName(name, revision))
+	found, err := c.records.named(ctx, namespace, storage.RecordName(name, revision))
 	return found != nil, err
 }
 
@@ -184,7 +182,7 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 	if err != nil {
 		return nil, fmt.Errorf("reading a release record that existed before: %w", err)
 	}
-	observed := observe(record)
+	observed := storage.Observe(record)
 	return &observed, nil
 }
 
@@ -198,45 +196,11 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 	if err != nil {
 		return err
 	}
-	record := recordName(name, revision)
+	record := storage.RecordName(name, revision)
 	if _, err := secrets.Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("marking the record %s: %w", record, err)
 	}
 	return nil
-}
-
-// observe returns a release as the labels of its record describe it.
-func observe(record metav1.Object) release.Observed {
-	read := record.GetLabels()
-	// Helm did not write a record whose version is not a number. Revision 0 then never matches
-	// a mark.
-	revision, _ := strconv.Atoi(read[wellknown.RecordVersion])
-	return release.Observed{
-		Release:   shared(read[wellknown.RecordName]),
-		Namespace: shared(record.GetNamespace()),
-		Revision:  revision,
-		Status:    release.Status(shared(read[wellknown.RecordStatus])),
-		Mark:      markOf(read),
-		Content:   read[labelContent],
-		MAC:       read[labelMAC],
-	}
-}
-
-// observedOf returns a release as a record describes it that was read as a whole.
-func observedOf(record *helmrelease.Release) release.Observed {
-	return release.Observed{
-		Release: record.Name, Namespace: record.Namespace, Revision: record.Version, Status: release.Status(record.Info.Status),
-		Mark: markOf(record.Labels), Content: record.Labels[labelContent], MAC: record.Labels[labelMAC],
-	}
-}
-
-// shared returns the one copy of a text that the process keeps. A list contains the same few
-// texts thousands of times, and each would keep the memory of its response.
-func shared(text string) string { return unique.Make(text).Value() }
-
-// recordName is the name of the secret that contains a revision.
-func recordName(name string, revision int) string {
-	return fmt.Sprintf("%s%s.v%d", wellknown.RecordPrefix, name, revision)
 }
 
 // history reads the metadata of all revisions of a release.
@@ -248,7 +212,7 @@ func (x *recordIndex) history(ctx context.Context, namespace, name string) ([]re
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 	var history []release.Observed
 	leftOut, err := eachMetadata(ctx, secrets, selector, func(record *metav1.PartialObjectMetadata) error {
-		history = append(history, observe(record))
+		history = append(history, storage.Observe(record))
 		return nil
 	})
 	if err != nil {
@@ -279,7 +243,7 @@ func (x *recordIndex) remove(ctx context.Context, observed release.Observed) err
 	}
 	slices.SortFunc(history, func(a, b release.Observed) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, revision := range history {
-		name := recordName(revision.Release, revision.Revision)
+		name := storage.RecordName(revision.Release, revision.Revision)
 		if err := secrets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing the record %s: %w", name, err)
 		}

@@ -130,10 +130,10 @@ func checkRecordText(t *testing.T, content string) {
 		return
 	}
 	checked, objects := &checkedDocuments{}, manifest.Flatten(parsed)
-	stream := checked.writeManifest(objects)
+	stream := checked.WriteManifest(objects)
 	compareReadings(t, checked, stream, objects)
 	compareUninstall(t, stream, objects)
-	compareReadings(t, checked, checked.rewriteHook(content), objects)
+	compareReadings(t, checked, checked.RewriteHook(content), objects)
 }
 
 // compareReadings compares the objects that Helm's client builds from a text with those that were

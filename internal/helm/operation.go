@@ -13,8 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
+	helmstorage "helm.sh/helm/v3/pkg/storage"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery/cached/memory"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -34,7 +34,7 @@ import (
 type operation struct {
 	config       *action.Configuration
 	client       *kubeClient
-	records      *recordDriver
+	records      *storage.Driver
 	masker       *mask.Masker
 	keep         func(*helmrelease.Release)
 	capabilities *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
@@ -70,8 +70,6 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	if err != nil {
 		return nil, err
 	}
-	store := secretCollectingStore{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}
-	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(store), store: store, secrets: metadata, namespace: namespace}
 	noted, cache := &requestErrors{}, &responseCache{existing: s.objects.Existing}
 	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
@@ -90,23 +88,16 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		validated: validatesFields(capabilities.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return s.connection.renew(getter) },
 	}
-	records.checked = &client.checked
-	op := &operation{
-		client:       client,
-		records:      records,
-		masker:       masker,
-		keep:         s.contents.keep,
-		capabilities: capabilities.capabilities,
-		config: &action.Configuration{
-			RESTClientGetter: s.connection.getter,
-			KubeClient:       client,
-			Releases:         storage.Init(records),
-			Capabilities:     capabilities.capabilities.Copy(),
-			Log:              silent,
-			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
-		},
+	op := &operation{client: client, masker: masker, keep: s.contents.keep, capabilities: capabilities.capabilities}
+	op.records = storage.NewDriver(ctx, clientset.CoreV1().Secrets(namespace), metadata, namespace, masker, &client.checked, op.serves)
+	op.config = &action.Configuration{
+		RESTClientGetter: s.connection.getter,
+		KubeClient:       client,
+		Releases:         helmstorage.Init(op.records),
+		Capabilities:     capabilities.capabilities.Copy(),
+		Log:              silent,
+		HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 	}
-	records.base = mergeBase{records: records, serves: op.serves}
 	return op, nil
 }
 
@@ -174,12 +165,12 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 
 // written returns what a record contains and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
-	record = o.records.asStored(record)
+	record = o.records.AsStored(record)
 	o.keep(record)
-	objects := o.records.rendered.Objects
-	if o.records.rendered.Bare == nil { // Nothing was rendered.
+	objects := o.records.Rendered.Objects
+	if o.records.Rendered.Bare == nil { // Nothing was rendered.
 		var err error
-		if objects, err = singleObjects(record.Manifest); err != nil {
+		if objects, err = storage.SingleObjects(record.Manifest); err != nil {
 			return release.Written{}, fmt.Errorf("reading the manifest of the release: %w", err)
 		}
 	}
@@ -188,15 +179,15 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 		return release.Written{}, err
 	}
 	written := release.Written{
-		Observed: observedOf(record),
-		Revision: o.records.revision,
+		Observed: storage.ObservedOf(record),
+		Revision: o.records.Revision,
 		NotOwned: slices.Sorted(slices.Values(o.client.notOwned)),
 		Rendering: release.Rendering{
 			Chart:   record.Chart.Name(),
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 
-			HidesNames: o.records.rendered.HidesNames,
+			HidesNames: o.records.Rendered.HidesNames,
 		},
 	}
 	if !w.Wait {
@@ -240,7 +231,7 @@ func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) 
 
 // buildObjects builds objects for Helm's client.
 func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.ResourceList, error) {
-	stream, err := o.client.checked.write(objects)
+	stream, err := o.client.checked.Write(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -249,4 +240,13 @@ func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.Res
 		return nil, fmt.Errorf("looking up the kinds of objects: %w", err)
 	}
 	return built, nil
+}
+
+// serves reports whether the cluster of an operation serves a kind.
+func (o *operation) serves(kind schema.GroupVersionKind) (bool, error) {
+	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return false, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	return o.knows(mapper, kind)
 }

@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,31 +11,15 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/paging"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
-
-// recordContent is the content of a release record: the objects of the release and its hooks.
-type recordContent struct {
-	objects, hooks []*unstructured.Unstructured
-	// size is the size of the manifest in bytes.
-	size int
-	// chart and version are the name and the version of the chart.
-	chart, version string
-	// changed reports that the content is not that of the proven labels.
-	changed bool
-	// values are the values that the release was rendered with, as JSON.
-	values json.RawMessage
-	// err is the reason why the record could not be read.
-	err error
-}
 
 const (
 	// listedFrom is the number of records from which on a list costs less than one request for
@@ -60,27 +43,27 @@ type recordReader struct {
 
 	mu sync.Mutex
 	// kept are records that this process wrote and whose objects were not inspected since.
-	kept map[string]record
+	kept map[string]storage.Record
 }
 
 func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
-	return &recordReader{connection: connection, cache: cache, kept: map[string]record{}}
+	return &recordReader{connection: connection, cache: cache, kept: map[string]storage.Record{}}
 }
 
 // read reads the content of releases from their records. It reads the records of one owner
 // with a list, page by page. For records that the list does not contain, it sends one request
 // each.
-func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([]recordContent, error) {
+func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([]storage.Content, error) {
 	client, err := r.connection.clientset()
 	if err != nil {
 		return nil, err
 	}
-	found := make([]recordContent, len(wanted))
-	listed := map[string]recordContent{}
+	found := make([]storage.Content, len(wanted))
+	listed := map[string]storage.Content{}
 	lists := map[recordList]int{}
 	for _, of := range wanted {
 		if kept, ok := r.justWritten(of.Observed); ok {
-			listed[recordKey(of.Observed)] = parseRecord(kept, recordName(of.Observed.Release, of.Observed.Revision))
+			listed[recordKey(of.Observed)] = storage.ParseRecord(kept, storage.RecordName(of.Observed.Release, of.Observed.Revision))
 			continue
 		}
 		lists[r.listOf(of.Observed)]++
@@ -102,7 +85,7 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([
 				found[i] = readRecord(ctx, client, of)
 				return nil
 			})(); err != nil {
-				found[i].err = err
+				found[i].Err = err
 			}
 			return nil
 		})
@@ -121,7 +104,7 @@ func unverified(wanted []release.Observed) []release.Inspection {
 }
 
 func recordKey(observed release.Observed) string {
-	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
+	return observed.Namespace + "/" + storage.RecordName(observed.Release, observed.Revision)
 }
 
 // recordList is a list of the records of one owner, in one namespace or in all.
@@ -133,7 +116,7 @@ func (r *recordReader) listOf(observed release.Observed) recordList {
 
 // read reads the wanted records of the list. If it fails, the caller reads the missing
 // records one by one, and the error occurs there.
-func (l recordList) read(ctx context.Context, client kubernetes.Interface, wanted []release.Inspection, into map[string]recordContent) {
+func (l recordList) read(ctx context.Context, client kubernetes.Interface, wanted []release.Inspection, into map[string]storage.Content) {
 	left, namespaces := map[string]release.Inspection{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
 	for _, of := range wanted {
@@ -146,7 +129,7 @@ func (l recordList) read(ctx context.Context, client kubernetes.Interface, wante
 	if len(namespaces) > 1 {
 		namespace = metav1.NamespaceAll
 	}
-	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, labelInstance: l.instance}).String() +
+	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, storage.LabelInstance: l.instance}).String() +
 		"," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	list := paging.List[corev1.Secret]{
 		Limit: recordsAtOnce, Namespace: maxListedNamespace, Total: maxListed,
@@ -164,7 +147,7 @@ func (l recordList) read(ctx context.Context, client kubernetes.Interface, wante
 	_, _ = list.Each(ctx, func(secret corev1.Secret) error {
 		key := secret.Namespace + "/" + secret.Name
 		if of, is := left[key]; is {
-			into[key] = recordContentOf(&secret, of)
+			into[key] = storage.ContentOf(&secret, of)
 			delete(left, key)
 		}
 		if len(left) == 0 {
@@ -174,79 +157,14 @@ func (l recordList) read(ctx context.Context, client kubernetes.Interface, wante
 	})
 }
 
-func readRecord(ctx context.Context, client kubernetes.Interface, of release.Inspection) recordContent {
+func readRecord(ctx context.Context, client kubernetes.Interface, of release.Inspection) storage.Content {
 	observed := of.Observed
-	name := recordName(observed.Release, observed.Revision)
+	name := storage.RecordName(observed.Release, observed.Revision)
 	secret, err := client.CoreV1().Secrets(observed.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return recordContent{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
+		return storage.Content{Err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
 	}
-	return recordContentOf(secret, of)
-}
-
-// recordContentOf reads only the manifest and the hooks of a record. Helm's own function also
-// decodes the chart, and panics on a record that it cannot decode.
-func recordContentOf(secret *corev1.Secret, of release.Inspection) recordContent {
-	recorded, err := unpackRecord(secret.Name, secret.Data[wellknown.RecordKey])
-	if err != nil {
-		return recordContent{err: err}
-	}
-	if err := recorded.checkObjects(secret.Name); err != nil {
-		return recordContent{err: err}
-	}
-	read := parseRecord(recorded, secret.Name)
-	read.changed = of.Proof.Key != "" && of.Observed.Content != "" && !recorded.matches(of.Proof, of.Observed)
-	return read
-}
-
-// parseRecord reads the objects in a record. name is the name of the record.
-func parseRecord(recorded record, name string) recordContent {
-	read := recordContent{size: len(recorded.Manifest), chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, values: recorded.Values}
-	var err error
-	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
-		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
-	}
-	for _, hook := range recorded.Hooks {
-		objects, err := singleObjects(hook.Manifest)
-		if err != nil {
-			return recordContent{err: fmt.Errorf("reading a hook in the release record %s: %w", name, err)}
-		}
-		read.hooks = append(read.hooks, objects...)
-	}
-	return read
-}
-
-// singleObjects reads the objects of a manifest, and those in a List one by one.
-func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
-	parsed, err := manifest.Parse([]byte(stream))
-	if err != nil {
-		return nil, err
-	}
-	return manifest.Flatten(parsed), nil
-}
-
-// unpackRecord returns the parts of a record that are read. name is the name of the record.
-func unpackRecord(name string, packed []byte) (record, error) {
-	u := newUnpacker()
-	defer u.done()
-	size, err := u.check(name, packed, firstBytes{&u.text})
-	if err != nil {
-		return record{}, err
-	}
-	if size > large {
-		readingLarge.Lock()
-		defer readingLarge.Unlock()
-	}
-	var content record
-	if size <= keptText {
-		err = json.Unmarshal(u.text.Bytes(), &content)
-	} else if err = u.open(packed); err == nil {
-		err = json.NewDecoder(&u.gzip).Decode(&content)
-	}
-	if err != nil {
-		return record{}, &release.CorruptRecordError{Name: name}
-	}
-	return content, nil
+	return storage.ContentOf(secret, of)
 }
 
 // keptBytes is the maximum size of all records that are kept after a write, on all clusters
@@ -259,12 +177,12 @@ type RecordCache struct{ size atomic.Int64 }
 
 // keep keeps the content of a record until the objects of the release are inspected.
 func (r *recordReader) keep(written *helmrelease.Release) {
-	kept := recordOf(written)
-	size := kept.size()
-	key := written.Namespace + "/" + recordName(written.Name, written.Version)
+	kept := storage.RecordOf(written)
+	size := kept.Size()
+	key := written.Namespace + "/" + storage.RecordName(written.Name, written.Version)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cache.size.Add(size - r.kept[key].size())
+	r.cache.size.Add(size - r.kept[key].Size())
 	r.kept[key] = kept
 	if r.cache.size.Load() > keptBytes {
 		r.cache.size.Add(-size)
@@ -273,7 +191,7 @@ func (r *recordReader) keep(written *helmrelease.Release) {
 }
 
 // justWritten returns a record that was kept.
-func (r *recordReader) justWritten(observed release.Observed) (record, bool) {
+func (r *recordReader) justWritten(observed release.Observed) (storage.Record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept, ok := r.kept[recordKey(observed)]
@@ -286,15 +204,7 @@ func (r *recordReader) forget(records []release.Observed) {
 	defer r.mu.Unlock()
 	for _, observed := range records {
 		key := recordKey(observed)
-		r.cache.size.Add(-r.kept[key].size())
+		r.cache.size.Add(-r.kept[key].Size())
 		delete(r.kept, key)
 	}
-}
-
-func (r record) size() int64 {
-	size := len(r.Manifest) + len(r.Values)
-	for _, hook := range r.Hooks {
-		size += len(hook.Manifest)
-	}
-	return int64(size)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -73,22 +74,22 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 
 func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	op.client.release = release.Key(observed.Namespace, observed.Release)
-	op.records.newest, op.records.by = observed.Revision, removal.Claimant()
-	op.records.removes = true
-	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
-	op.records.hold = func() error { return op.client.waitErr }
+	op.records.Newest, op.records.By = observed.Revision, removal.Claimant()
+	op.records.Removes = true
+	op.records.Check = func(newest release.Observed) error { return unchanged(observed, newest) }
+	op.records.Hold = func() error { return op.client.waitErr }
 	var removed release.Removed
-	op.records.edit = func(record *helmrelease.Release) error {
+	op.records.Edit = func(record *helmrelease.Release) error {
 		if record.Version != observed.Revision {
 			return nil // Objects of older revisions were removed by their successors.
 		}
-		if removed.Untrusted = !op.records.trusts(record); removed.Untrusted {
+		if removed.Untrusted = !op.records.Trusts(record); removed.Untrusted {
 			record.Hooks = nil
 		}
 		if err := op.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
 			return err
 		}
-		base, err := op.records.base.objects(record)
+		base, err := op.records.Objects(record)
 		if err != nil {
 			return err
 		}
@@ -102,9 +103,9 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 	uninstall.DeletionPropagation = "background"
 	gone, err := uninstall.Run(observed.Release)
 	if err == nil {
-		err = op.records.unread
+		err = op.records.Unread
 	}
-	if err == nil && !slices.Contains(op.records.deleted, recordName(observed.Release, observed.Revision)) {
+	if err == nil && !slices.Contains(op.records.Deleted, storage.RecordName(observed.Release, observed.Revision)) {
 		err = u.gone(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {
@@ -198,7 +199,7 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", wellknown.Hook)
 		going = append(going, object)
 	}
-	left, err = o.client.checked.write(going)
+	left, err = o.client.checked.Write(going)
 	return left, notOwned, err
 }
 

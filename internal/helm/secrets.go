@@ -8,10 +8,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -19,29 +15,6 @@ import (
 
 // When an API server or one of its webhooks refuses an object, it can quote the object. So an
 // operation adds the values of all Secrets to its masker before it sends them.
-
-// collectSecretsOfManifest adds the values of all Secrets in a manifest. A manifest that
-// cannot be read has no Secret that could be sent.
-func collectSecretsOfManifest(masker *mask.Masker, stream string) {
-	if !strings.Contains(stream, "Secret") {
-		return
-	}
-	parsed, err := manifest.Parse([]byte(stream))
-	if err != nil {
-		return
-	}
-	for _, object := range manifest.Flatten(parsed) {
-		masker.AddSecret(object.Object)
-	}
-}
-
-// collectSecretsOfRecord adds the values of all Secrets in a record.
-func collectSecretsOfRecord(masker *mask.Masker, record *helmrelease.Release) {
-	collectSecretsOfManifest(masker, record.Manifest)
-	for _, hook := range record.Hooks {
-		collectSecretsOfManifest(masker, hook.Manifest)
-	}
-}
 
 // collectSecretsOfLookup adds the values of the Secrets that templates look up.
 func collectSecretsOfLookup(getter action.RESTClientGetter, masker *mask.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
@@ -52,30 +25,6 @@ func collectSecretsOfLookup(getter action.RESTClientGetter, masker *mask.Masker)
 		}
 		return found, err
 	}
-}
-
-// secretCollectingStore adds the content of a release record to the masker before it is sent.
-// The record contains the values of all Secrets of the release.
-type secretCollectingStore struct {
-	corev1client.SecretInterface
-
-	masker *mask.Masker
-}
-
-func (s secretCollectingStore) collect(record *corev1.Secret) {
-	for _, content := range record.Data {
-		s.masker.Add(string(content))
-	}
-}
-
-func (s secretCollectingStore) Create(ctx context.Context, record *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
-	s.collect(record)
-	return s.SecretInterface.Create(ctx, record, options)
-}
-
-func (s secretCollectingStore) Update(ctx context.Context, record *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
-	s.collect(record)
-	return s.SecretInterface.Update(ctx, record, options)
 }
 
 // collectSecretsOfLive adds the values of the live Secret of a refused request. Webhooks

@@ -18,12 +18,12 @@ func (c *Client) StoredRenderings(ctx context.Context, observed []release.Observ
 	recalled := make([]release.Rendering, len(read))
 	errs := make([]error, len(read))
 	for i, record := range read {
-		if errs[i] = record.err; record.err != nil {
+		if errs[i] = record.Err; record.Err != nil {
 			continue
 		}
 		digest := observed[i].Mark.Digest
-		made := release.Rendering{Chart: record.chart, Version: record.version}
-		made.Objects, errs[i] = manifest.List(record.objects, observed[i].Namespace, digest)
+		made := release.Rendering{Chart: record.Chart, Version: record.Version}
+		made.Objects, errs[i] = manifest.List(record.Objects, observed[i].Namespace, digest)
 		if !observed[i].Mark.UninstallPolicy.OwnValues {
 			manifest.HideContent(made.Objects, digest)
 		}

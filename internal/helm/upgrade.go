@@ -9,6 +9,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -37,9 +38,9 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	if options.MaxHistory > 0 {
 		upgrade.MaxHistory = options.MaxHistory
 	}
-	upgrade.Labels = labelsOf(op.markOfRendering(w.Mark))
+	upgrade.Labels = storage.Labels(op.markOfRendering(w.Mark))
 	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
-	op.records.before = func() error {
+	op.records.Before = func() error {
 		if err := refuseImmutable(op.client, upgrade.Force); err != nil || takes || !w.MovesObjects() {
 			return err
 		}
@@ -47,9 +48,9 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	}
 	var unsafe error
 	if upgrade.Atomic {
-		op.records.accept = func(record *helmrelease.Release) error {
-			if !op.records.trusts(record) {
-				unsafe = &UntrustedRecordError{Name: recordName(record.Name, record.Version)}
+		op.records.Accept = func(record *helmrelease.Release) error {
+			if !op.records.Trusts(record) {
+				unsafe = &UntrustedRecordError{Name: storage.RecordName(record.Name, record.Version)}
 			}
 			return unsafe
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -81,15 +82,15 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	op.client.admits = func(info *resource.Info, owner string) bool {
 		return takes || slices.Contains(w.Former, owner) || movesTo(w, op.client.release, info, owner) || w.Owns != nil && w.Owns(owner)
 	}
-	op.records.hooks = func(record *helmrelease.Release) error {
+	op.records.Hooks = func(record *helmrelease.Release) error {
 		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
 	}
-	op.records.until = time.Now().Add(w.Timeout)
+	op.records.Until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
 	}
-	op.records.newest, op.records.by, op.records.edit = revision, w.Claimant(), op.records.distrust
+	op.records.Newest, op.records.By, op.records.Edit = revision, w.Claimant(), op.records.Distrust
 	if action.Writes() && (w.Check != nil || len(w.Planned) > 0) {
 		if err := x.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
@@ -106,7 +107,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	}
 	written, err = x.run(ctx, op, action, d, revision, w)
 	if err != nil {
-		written.Revision = op.records.revision
+		written.Revision = op.records.Revision
 		x.namespaces.inUse.forget(d.Namespace) // A missing namespace can be the cause.
 	}
 	return written, err
@@ -123,13 +124,13 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
 		return op.explain("rendering", d, err)
 	}
-	if err := checkPromise(op.records.rendered.Objects, d, w.Planned); err != nil {
+	if err := checkPromise(op.records.Rendered.Objects, d, w.Planned); err != nil {
 		return err
 	}
 	if w.Check == nil {
 		return nil
 	}
-	documents, err := op.records.rendered.Documents(d)
+	documents, err := op.records.Rendered.Documents(d)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, w release.Write, observed *release.Observed) error {
 	var making errgroup.Group
 	making.Go(panics.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, w, observed) }))
-	op.records.prefetchHistory(d.Release) //nolint:contextcheck // the records have it
+	op.records.PrefetchHistory(d.Release) //nolint:contextcheck // the records have it
 	return making.Wait()
 }
 
@@ -186,17 +187,17 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
 	}
-	w.Mark.UninstallPolicy.OwnValues = w.Mark.UninstallPolicy.OwnValues && markOf(record.Labels).UninstallPolicy.OwnValues
-	seen, by, content := observedOf(record), w.Claimant(), recordOf(op.records.asStored(record))
+	w.Mark.UninstallPolicy.OwnValues = w.Mark.UninstallPolicy.OwnValues && storage.MarkOf(record.Labels).UninstallPolicy.OwnValues
+	seen, by, content := storage.ObservedOf(record), w.Claimant(), storage.RecordOf(op.records.AsStored(record))
 	proof, isProven := by.ProofOf(seen)
-	if !by.Trusts(seen) || isProven && seen.Content != "" && !content.matches(proof, seen) {
+	if !by.Trusts(seen) || isProven && seen.Content != "" && !content.Matches(proof, seen) {
 		return release.Written{Observed: seen, Untrusted: true}, nil
 	}
 	marked := seen
 	if marked.Mark, marked.Content = w.Mark, ""; isProven && seen.Content != "" {
-		marked.Content = content.content(w.Proof, marked)
+		marked.Content = content.Code(w.Proof, marked)
 	}
-	labels := provenLabelsOf(marked, w.Proof)
+	labels := storage.ProvenLabels(marked, w.Proof)
 	if err := x.records.mark(ctx, d.Namespace, d.Release, w.Mark.Revision, labels); err != nil {
 		return release.Written{}, err
 	}
@@ -207,7 +208,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 
 // chart renders the chart of a deployment for this cluster, once.
 func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
-	if checked := op.records.rendered.Bare; checked != nil {
+	if checked := op.records.Rendered.Bare; checked != nil {
 		return checked, nil
 	}
 	mapper, err := x.connection.getter.ToRESTMapper()
@@ -224,7 +225,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return nil, err
 	}
-	op.records.rendered = made
+	op.records.Rendered = made
 	op.client.checked.add(made.Written)
 	op.masker.Add(made.HiddenTexts...)
 	for _, document := range made.Written { // An API server that refuses an object can quote it.
@@ -236,7 +237,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 // markOfRendering returns the mark of a revision whose objects were rendered. Values that templates
 // have looked up are not those of the deployment.
 func (o *operation) markOfRendering(mark release.Mark) release.Mark {
-	if o.records.rendered.ReadsForeign {
+	if o.records.Rendered.ReadsForeign {
 		mark.UninstallPolicy.OwnValues = false
 	}
 	return mark

@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"bytes"
@@ -59,16 +59,16 @@ func TestRecordIsBounded(t *testing.T) { // it counts what the process allocates
 			packed := test.packed()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			read := recordContentOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}}, release.Inspection{})
+			read := ContentOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}}, release.Inspection{})
 			runtime.ReadMemStats(&after)
 			if most := cmp.Or(test.most, 1<<20); test.tooLarge && after.TotalAlloc-before.TotalAlloc > most {
 				t.Errorf("it took %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
 			}
-			if _, tooLarge := errors.AsType[*RecordTooLargeError](read.err); tooLarge != test.tooLarge {
-				t.Errorf("error = %v", read.err)
+			if _, tooLarge := errors.AsType[*RecordTooLargeError](read.Err); tooLarge != test.tooLarge {
+				t.Errorf("error = %v", read.Err)
 			}
-			if _, isBroken := errors.AsType[*release.CorruptRecordError](read.err); isBroken != (test.isBroken || test.tooLarge) {
-				t.Errorf("error = %v", read.err)
+			if _, isBroken := errors.AsType[*release.CorruptRecordError](read.Err); isBroken != (test.isBroken || test.tooLarge) {
+				t.Errorf("error = %v", read.Err)
 			}
 		})
 	}
@@ -88,19 +88,19 @@ func FuzzRecord(f *testing.F) {
 		for _, packed := range [][]byte{packed, pack(string(packed), "", 0, "")} {
 			secret := &corev1.Secret{Data: map[string][]byte{"release": packed}}
 			of := release.Inspection{Proof: release.Proof{Key: "key"}}
-			if read := recordContentOf(secret, of); read.changed {
+			if read := ContentOf(secret, of); read.Changed {
 				t.Error("a record without a code is changed")
 			}
 			recorded, err := unpackRecord("", packed)
 			if err != nil {
 				continue
 			}
-			of.Observed.Content = recorded.content(of.Proof, of.Observed)
-			if read := recordContentOf(secret, of); read.changed {
+			of.Observed.Content = recorded.Code(of.Proof, of.Observed)
+			if read := ContentOf(secret, of); read.Changed {
 				t.Error("a record is not proven by its own code")
 			}
 			of.Observed.Content = "0"
-			if read := recordContentOf(secret, of); read.err == nil && !read.changed {
+			if read := ContentOf(secret, of); read.Err == nil && !read.Changed {
 				t.Error("a record is proven by any code")
 			}
 		}
@@ -114,8 +114,8 @@ func BenchmarkReadRecord(b *testing.B) {
 	secret := &corev1.Secret{Data: map[string][]byte{"release": packed}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if read := recordContentOf(secret, release.Inspection{}); read.err != nil {
-			b.Fatal(read.err)
+		if read := ContentOf(secret, release.Inspection{}); read.Err != nil {
+			b.Fatal(read.Err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"slices"
@@ -11,10 +11,12 @@ import (
 // Labels of this provider on release records. Helm keeps foreign labels through upgrades and
 // rollbacks.
 const (
-	labelPrefix   = "agentless-fleet.github.io/"
-	labelMarkedBy = labelPrefix + "owner"
-	labelTarget   = labelPrefix + "target"
-	labelInstance = labelPrefix + "instance"
+	labelPrefix = "agentless-fleet.github.io/"
+	// LabelOwner is also a label of namespaces that were created for a release.
+	LabelOwner  = labelPrefix + "owner"
+	labelTarget = labelPrefix + "target"
+	// LabelInstance selects the records of one target.
+	LabelInstance = labelPrefix + "instance"
 	labelAdoption = labelPrefix + "adoption-key"
 	labelBundle   = labelPrefix + "bundle"
 	labelDigest   = labelPrefix + "digest"
@@ -38,20 +40,20 @@ const (
 	policyOwnValues       = "own-values"
 )
 
-// provenLabelsOf returns the labels of a record with this mark and content, and the codes that prove
+// ProvenLabels returns the labels of a record with this mark and content, and the codes that prove
 // them.
-func provenLabelsOf(of release.Observed, proof release.Proof) map[string]string {
-	labels := labelsOf(of.Mark)
+func ProvenLabels(of release.Observed, proof release.Proof) map[string]string {
+	labels := Labels(of.Mark)
 	labels[labelContent], labels[labelMAC] = of.Content, proof.OfLabels(of)
 	return labels
 }
 
-// labelsOf returns a mark as labels.
-func labelsOf(m release.Mark) map[string]string {
+// Labels returns a mark as labels.
+func Labels(m release.Mark) map[string]string {
 	return map[string]string{
-		labelMarkedBy:        m.Owner,
+		LabelOwner:           m.Owner,
 		labelTarget:          m.Target,
-		labelInstance:        m.Instance,
+		LabelInstance:        m.Instance,
 		labelAdoption:        m.AdoptionKey,
 		labelBundle:          m.Bundle,
 		labelDigest:          m.Digest,
@@ -82,28 +84,28 @@ func readUninstallPolicy(labels map[string]string) release.UninstallPolicy {
 		KeepResources:   slices.Contains(policies, policyKeepResources),
 		DeleteNamespace: slices.Contains(policies, policyDeleteNamespace),
 		NamespaceKeys:   slices.Contains(policies, policyNamespaceKeys),
-		ServiceAccount:  shared(labels[labelAccount]),
+		ServiceAccount:  Shared(labels[labelAccount]),
 		OwnValues:       slices.Contains(policies, policyOwnValues),
 	}
 }
 
-// markOf reads a mark from labels. It returns the zero mark if the labels contain none.
-func markOf(labels map[string]string) release.Mark {
-	if labels[labelMarkedBy] == "" {
+// MarkOf reads a mark from labels. It returns the zero mark if the labels contain none.
+func MarkOf(labels map[string]string) release.Mark {
+	if labels[LabelOwner] == "" {
 		return release.Mark{}
 	}
 	// A revision that is not a number was not written by this provider, and matches nothing.
 	revision, _ := strconv.Atoi(labels[labelRevision])
 	return release.Mark{
-		Owner:           shared(labels[labelMarkedBy]),
-		Target:          shared(labels[labelTarget]),
-		Instance:        shared(labels[labelInstance]),
-		Bundle:          shared(labels[labelBundle]),
-		Digest:          shared(labels[labelDigest]),
+		Owner:           Shared(labels[LabelOwner]),
+		Target:          Shared(labels[labelTarget]),
+		Instance:        Shared(labels[LabelInstance]),
+		Bundle:          Shared(labels[labelBundle]),
+		Digest:          Shared(labels[labelDigest]),
 		UninstallPolicy: readUninstallPolicy(labels),
-		Text:            release.TextOrigin(shared(labels[labelText])),
+		Text:            release.TextOrigin(Shared(labels[labelText])),
 		Revision:        revision,
 
-		AdoptionKey: shared(labels[labelAdoption]),
+		AdoptionKey: Shared(labels[labelAdoption]),
 	}
 }

@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"fmt"
@@ -12,18 +12,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// maxBase is the maximum size of the manifests that one revision is merged from, in bytes.
-const maxBase = 4 * manifest.MaxSize
+// MaxBase is the maximum size of the manifests that one revision is merged from, in bytes.
+const MaxBase = 4 * manifest.MaxSize
 
-// baseTooLarge is the error that the manifests of failed revisions are too large to be merged from.
-func baseTooLarge(of release.Observed) error {
+// BaseTooLarge is the error that the manifests of failed revisions are too large to be merged from.
+func BaseTooLarge(of release.Observed) error {
 	return fmt.Errorf("the manifests of the revisions of release %s in namespace %s that have failed take more than %d MiB together; "+
-		"run helm rollback %[1]s --namespace %[2]s, and apply with the deployment in take_ownership_of", of.Release, of.Namespace, maxBase>>20)
+		"run helm rollback %[1]s --namespace %[2]s, and apply with the deployment in take_ownership_of", of.Release, of.Namespace, MaxBase>>20)
 }
 
 // mergeBase reads what the objects of a release on the cluster can come from.
 type mergeBase struct {
-	records *recordDriver
+	records *Driver
 	// serves reports whether the cluster serves a kind.
 	serves func(kind schema.GroupVersionKind) (bool, error)
 	// manifest is the manifest that Helm merges from, and revisions are those that it was made of.
@@ -37,12 +37,12 @@ type mergeBase struct {
 // failed one has added (pkg/action/upgrade.go, prepareUpgrade).
 func (b *mergeBase) rebase(records ...*helmrelease.Release) error {
 	base := release.Base(b.history())
-	if b.records.removes || len(base) < 2 {
+	if b.records.Removes || len(base) < 2 {
 		return nil
 	}
 	b.pinned = map[string]bool{}
 	for _, revision := range release.Distinct(base) {
-		b.pinned[recordName(revision.Release, revision.Revision)] = true
+		b.pinned[RecordName(revision.Release, revision.Revision)] = true
 	}
 	if err := b.write(base); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (b *mergeBase) write(base []release.Observed) error {
 	if objects, err = b.served(objects); err != nil {
 		return err
 	}
-	if b.manifest, err = b.records.checked.write(objects); err != nil {
+	if b.manifest, err = b.records.checked.Write(objects); err != nil {
 		return fmt.Errorf("writing the objects of the revisions of release %s: %w", base[0].Release, err)
 	}
 	b.revisions = revisions
@@ -88,14 +88,14 @@ func (b *mergeBase) objects(newest *helmrelease.Release) ([]*unstructured.Unstru
 		if err != nil {
 			return nil, err
 		}
-		if !b.records.trusts(record) && (!b.records.removes || record != newest) {
+		if !b.records.Trusts(record) && (!b.records.Removes || record != newest) {
 			continue
 		}
 		collectSecretsOfRecord(b.records.masker, record)
 		text := b.records.stored[record.Version]
 		revisions = append(revisions, text.objects)
-		if size += len(text.manifest); size > maxBase {
-			return nil, baseTooLarge(of)
+		if size += len(text.manifest); size > MaxBase {
+			return nil, BaseTooLarge(of)
 		}
 	}
 	return manifest.Union(b.records.namespace, revisions...), nil
@@ -111,14 +111,14 @@ func (b *mergeBase) record(of release.Observed, newest *helmrelease.Release) (*h
 			return record, nil
 		}
 	}
-	return b.records.listed(recordName(of.Release, of.Revision))
+	return b.records.listed(RecordName(of.Release, of.Revision))
 }
 
 // history returns the metadata of the history.
 func (b *mergeBase) history() []release.Observed {
 	history := make([]release.Observed, len(b.records.history))
 	for i, record := range b.records.history {
-		history[i] = observedOf(record)
+		history[i] = ObservedOf(record)
 	}
 	return history
 }
@@ -137,13 +137,4 @@ func (b *mergeBase) served(objects []*unstructured.Unstructured) ([]*unstructure
 		}
 	}
 	return served, nil
-}
-
-// serves reports whether the cluster of an operation serves a kind.
-func (o *operation) serves(kind schema.GroupVersionKind) (bool, error) {
-	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return false, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	return o.knows(mapper, kind)
 }

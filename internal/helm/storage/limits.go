@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"bufio"
@@ -125,8 +125,8 @@ const (
 var readingLarge sync.Mutex
 
 // checkObjects refuses a record that has too many objects to read.
-func (r record) checkObjects(name string) error {
-	if r.size() > manifest.MaxSize {
+func (r Record) checkObjects(name string) error {
+	if r.Size() > manifest.MaxSize {
 		return &RecordTooLargeError{Name: name}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"crypto/hmac"
@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// record contains the parts of a release record that are read.
-type record struct {
+// Record contains the parts of a release record that are read.
+type Record struct {
 	// Values are the values that the release was rendered with.
 	Values   json.RawMessage `json:"config"`
 	Manifest string          `json:"manifest"`
@@ -38,9 +38,9 @@ type recordChart struct {
 	} `json:"metadata"`
 }
 
-// recordOf returns the record that a release has after it is stored.
-func recordOf(stored *helmrelease.Release) record {
-	made := record{Manifest: stored.Manifest}
+// RecordOf returns the record that a release has after it is stored.
+func RecordOf(stored *helmrelease.Release) Record {
+	made := Record{Manifest: stored.Manifest}
 	made.Values, _ = json.Marshal(stored.Config) // Helm stores the values in the same way, or fails.
 	if stored.Chart != nil && stored.Chart.Metadata != nil {
 		made.Chart.Metadata.Name, made.Chart.Metadata.Version = stored.Chart.Metadata.Name, stored.Chart.Metadata.Version
@@ -65,12 +65,12 @@ func texts[T ~string](values []T) []string {
 	return made
 }
 
-// content returns the code that proves the content of a revision: the parts that take effect, which
+// Code returns the code that proves the content of a revision: the parts that take effect, which
 // are the manifest and the hooks in their order, and the values. It does not cover when a hook ran
 // last, because every run changes that. The code of the labels binds it to a revision. The manifest may contain secrets. Only the state of the
 // target has the key, and only the cluster has the code. So a reader of one of them cannot test
 // guesses of the secrets.
-func (r record) content(proof release.Proof, of release.Observed) string {
+func (r Record) Code(proof release.Proof, of release.Observed) string {
 	parts := []string{of.Namespace, of.Release, r.Manifest, r.canonicalValues(), strconv.Itoa(len(r.Hooks))}
 	for _, hook := range r.Hooks {
 		parts = append(parts, hook.Name, hook.Kind, hook.Path, hook.Manifest, strconv.Itoa(hook.Weight))
@@ -88,7 +88,7 @@ func (r record) content(proof release.Proof, of release.Observed) string {
 
 // canonicalValues returns the values as they are after Helm has read and written them. Helm reads
 // all numbers as float64.
-func (r record) canonicalValues() string {
+func (r Record) canonicalValues() string {
 	var values map[string]any
 	if err := json.Unmarshal(r.Values, &values); err != nil {
 		return string(r.Values)
@@ -102,14 +102,14 @@ func (r record) canonicalValues() string {
 
 // isProven reports whether the record has the content that its labels prove. by is the target that
 // the labels are verified for.
-func (r record) isProven(by release.Claimant, of release.Observed) bool {
+func (r Record) isProven(by release.Claimant, of release.Observed) bool {
 	proof, proven := by.ProofOf(of)
-	return proven && r.matches(proof, of)
+	return proven && r.Matches(proof, of)
 }
 
-// matches reports whether the record has the content for which its label was made with a proof.
-func (r record) matches(proof release.Proof, of release.Observed) bool {
-	return hmac.Equal([]byte(r.content(proof, of)), []byte(of.Content))
+// Matches reports whether the record has the content for which its label was made with a proof.
+func (r Record) Matches(proof release.Proof, of release.Observed) bool {
+	return hmac.Equal([]byte(r.Code(proof, of)), []byte(of.Content))
 }
 
 // policies returns the delete policies of a hook. Helm writes its default into the record when

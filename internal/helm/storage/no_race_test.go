@@ -1,5 +1,5 @@
 //go:build !race
 
-package helm
+package storage
 
 const underRace = false

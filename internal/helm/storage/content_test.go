@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"encoding/json"
@@ -32,24 +32,24 @@ func released(change ...func(*helmrelease.Release)) *helmrelease.Release {
 
 // codeOf returns the code of the content of a record as it is written.
 func codeOf(r *helmrelease.Release) string {
-	return recordOf(r).content(release.Proof{Key: "key", UID: "uid"}, observedOf(r))
+	return RecordOf(r).Code(release.Proof{Key: "key", UID: "uid"}, ObservedOf(r))
 }
 
 // A person who knows the whole content except a secret cannot test guesses of the secret. A code
 // counts only for one release on one cluster. The code of the labels binds it to one revision.
 func TestContentDependsOnItsPlace(t *testing.T) {
 	t.Parallel()
-	r, proof := recordOf(released()), release.Proof{Key: "key", UID: "uid"}
+	r, proof := RecordOf(released()), release.Proof{Key: "key", UID: "uid"}
 	place := release.Observed{Release: "web", Namespace: "ns", Revision: 3}
 	codes := map[string]string{}
 	for name, code := range map[string]string{
-		"as it is":                     r.content(proof, place),
-		"another key":                  r.content(release.Proof{Key: "other", UID: "uid"}, place),
-		"another cluster":              r.content(release.Proof{Key: "key", UID: "other"}, place),
-		"another release":              r.content(proof, release.Observed{Release: "x", Namespace: "ns", Revision: 3}),
-		"another namespace":            r.content(proof, release.Observed{Release: "web", Namespace: "x", Revision: 3}),
-		"from one text to the next":    r.content(proof, release.Observed{Release: "eb", Namespace: "nsw", Revision: 3}),
-		"from the UID to the next one": r.content(release.Proof{Key: "key", UID: "ui"}, release.Observed{Release: "web", Namespace: "dns", Revision: 3}),
+		"as it is":                     r.Code(proof, place),
+		"another key":                  r.Code(release.Proof{Key: "other", UID: "uid"}, place),
+		"another cluster":              r.Code(release.Proof{Key: "key", UID: "other"}, place),
+		"another release":              r.Code(proof, release.Observed{Release: "x", Namespace: "ns", Revision: 3}),
+		"another namespace":            r.Code(proof, release.Observed{Release: "web", Namespace: "x", Revision: 3}),
+		"from one text to the next":    r.Code(proof, release.Observed{Release: "eb", Namespace: "nsw", Revision: 3}),
+		"from the UID to the next one": r.Code(release.Proof{Key: "key", UID: "ui"}, release.Observed{Release: "web", Namespace: "dns", Revision: 3}),
 	} {
 		if other, found := codes[code]; found {
 			t.Errorf("%s and %s have one code %s", name, other, code)
@@ -87,14 +87,14 @@ func TestContentOfValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read record
+			var read Record
 			if err := json.Unmarshal(stored, &read); err != nil {
 				t.Fatal(err)
 			}
 			if test.stored != "" {
 				read.Values = json.RawMessage(test.stored)
 			}
-			if got := read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(written)) == codeOf(written); got != test.same {
+			if got := read.Code(release.Proof{Key: "key", UID: "uid"}, ObservedOf(written)) == codeOf(written); got != test.same {
 				t.Errorf("the same content: %t, want %t", got, test.same)
 			}
 			// As Helm reads the record.
@@ -115,9 +115,9 @@ func TestRecordsAreProven(t *testing.T) {
 	t.Parallel()
 	by := release.Claimant{Mark: release.NewMark("o", "t", "i", "web", "d"), Proof: release.Proof{Key: "key", UID: "uid"}}
 	copied := map[string]string{"team": "a", labelContent: "x", labelMAC: "y"}
-	maps.Copy(copied, labelsOf(by.Mark))
+	maps.Copy(copied, Labels(by.Mark))
 	made := func() *helmrelease.Release {
-		driver := &recordDriver{by: by}
+		driver := &Driver{By: by}
 		record := released(func(r *helmrelease.Release) { r.Labels, r.Config = copied, map[string]any{"a": "b"} })
 		record.Labels = driver.provenLabels(record)
 		return record
@@ -135,7 +135,7 @@ func TestRecordsAreProven(t *testing.T) {
 		"the revision":       {change: func(r *helmrelease.Release) { r.Version++ }},
 		"the namespace":      {change: func(r *helmrelease.Release) { r.Namespace = "x" }},
 		"the digest":         {change: func(r *helmrelease.Release) { r.Labels[labelDigest] = "e" }},
-		"the owner":          {change: func(r *helmrelease.Release) { r.Labels[labelMarkedBy] = "p" }},
+		"the owner":          {change: func(r *helmrelease.Release) { r.Labels[LabelOwner] = "p" }},
 		"the terms":          {change: func(r *helmrelease.Release) { r.Labels[labelUninstallPolicy] = "keep-resources" }},
 		"the origin of text": {change: func(r *helmrelease.Release) { r.Labels[labelText] = "public" }},
 		"no code of content": {change: func(r *helmrelease.Release) { delete(r.Labels, labelContent) }},
@@ -145,12 +145,12 @@ func TestRecordsAreProven(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record, driver := made(), &recordDriver{by: by}
+			record, driver := made(), &Driver{By: by}
 			test.change(record)
-			if got := driver.trusts(record); got != test.trusted {
+			if got := driver.Trusts(record); got != test.trusted {
 				t.Errorf("trusted: %t, want %t", got, test.trusted)
 			}
-			if err := driver.distrust(record); err != nil || (record.Manifest == "") == test.trusted || !test.trusted && len(record.Hooks) > 0 {
+			if err := driver.Distrust(record); err != nil || (record.Manifest == "") == test.trusted || !test.trusted && len(record.Hooks) > 0 {
 				t.Errorf("Helm gets %d hooks and the manifest %q (%v)", len(record.Hooks), record.Manifest, err)
 			}
 		})
@@ -203,11 +203,11 @@ func TestContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read record
+			var read Record
 			if err := json.Unmarshal(stored, &read); err != nil {
 				t.Fatal(err)
 			}
-			if same := read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(released())) == codeOf(released()); same != test.same {
+			if same := read.Code(release.Proof{Key: "key", UID: "uid"}, ObservedOf(released())) == codeOf(released()); same != test.same {
 				t.Errorf("the same content: %t, want %t", same, test.same)
 			}
 		})
@@ -225,11 +225,11 @@ func TestContentOfWhatIsNoText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read record
+			var read Record
 			if err := json.Unmarshal(stored, &read); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(codeOf(written), read.content(release.Proof{Key: "key", UID: "uid"}, observedOf(written))); diff != "" {
+			if diff := cmp.Diff(codeOf(written), read.Code(release.Proof{Key: "key", UID: "uid"}, ObservedOf(written))); diff != "" {
 				t.Errorf("content (-written +read):\n%s", diff)
 			}
 		})

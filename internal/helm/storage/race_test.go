@@ -1,6 +1,6 @@
 //go:build race
 
-package helm
+package storage
 
 // underRace is true if the race detector is on, which makes all tests slow.
 const underRace = true

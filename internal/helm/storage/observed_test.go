@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"strings"
@@ -16,12 +16,12 @@ func TestObservedTextsAreShared(t *testing.T) {
 	t.Parallel()
 	list := func() release.Observed { // It has its own copies of the texts, like each response of an API server.
 		own := strings.Clone
-		labels := labelsOf(release.Mark{Owner: "acme", Target: "web", Instance: "i", AdoptionKey: "k", Bundle: "b", Digest: "d", UninstallPolicy: release.UninstallPolicy{ServiceAccount: "s"}})
+		labels := Labels(release.Mark{Owner: "acme", Target: "web", Instance: "i", AdoptionKey: "k", Bundle: "b", Digest: "d", UninstallPolicy: release.UninstallPolicy{ServiceAccount: "s"}})
 		labels[wellknown.RecordName], labels[wellknown.RecordStatus] = "app", "deployed"
 		for name, value := range labels {
 			labels[name] = own(value)
 		}
-		return observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: own("apps"), Labels: labels}})
+		return Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: own("apps"), Labels: labels}})
 	}
 	texts := func(o release.Observed) map[string]string {
 		return map[string]string{

@@ -1,10 +1,13 @@
-package helm
+// Package storage reads and writes Helm's release records: a driver of Helm's own storage, the format of
+// records with its limits, the labels of this provider on them, and the codes that prove both.
+package storage
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
@@ -29,9 +33,9 @@ import (
 // recordTimeout is the minimum time during which a failed write of a record is tried again.
 const recordTimeout = 5 * time.Second
 
-// recordDriver extends Helm's own storage of release records. For example, a removal can keep
+// Driver extends Helm's own storage of release records. For example, a removal can keep
 // the record and spare some objects.
-type recordDriver struct {
+type Driver struct {
 	*driver.Secrets
 	// store is the client of the Secrets that records are written to.
 	store corev1client.SecretInterface
@@ -39,73 +43,102 @@ type recordDriver struct {
 	// namespace.
 	secrets   metadata.ResourceInterface
 	namespace string
-	// newest is the newest revision when the cluster was observed, 0 if there was none.
-	newest int
+	// Newest is the newest revision when the cluster was observed, 0 if there was none.
+	Newest int
 	// history are the records until the first write. Only the newest has its content. isRead
 	// is true if history was read, also if there are no records.
 	history []*helmrelease.Release
 	isRead  bool
-	// until is the end of the operation's timeout.
-	until time.Time
-	// hold returns an error as long as records must not be deleted. Helm deletes the record of
+	// Until is the end of the operation's timeout.
+	Until time.Time
+	// Hold returns an error as long as records must not be deleted. Helm deletes the record of
 	// a release even if the deletion of its objects was not confirmed. The remaining objects
 	// would then have no owner.
-	hold func() error
-	// check returns an error if the newest record of a release is not the expected one.
-	check func(newest release.Observed) error
-	// edit changes the content of each record after it was read.
-	edit func(record *helmrelease.Release) error
+	Hold func() error
+	// Check returns an error if the newest record of a release is not the expected one.
+	Check func(newest release.Observed) error
+	// Edit changes the content of each record after it was read.
+	Edit func(record *helmrelease.Release) error
 	// checked writes the documents that Helm reads.
-	checked *checkedDocuments
-	// removes is true for a removal, which writes the manifest of the objects that it deletes.
-	removes bool
+	checked Documents
+	// Removes is true for a removal, which writes the manifest of the objects that it deletes.
+	Removes bool
 	// base is what Helm merges from, if revisions have failed.
 	base mergeBase
 	// stored contains the text of each record that was read, by revision. Helm gets other text.
 	stored map[int]recordText
-	// by is the target that reads and writes the records.
-	by release.Claimant
+	// By is the target that reads and writes the records.
+	By release.Claimant
 	// masker hides the values of Secrets in records.
 	masker *mask.Masker
-	// deleted are the names of deleted records.
-	deleted []string
-	// before is called before a record is created. accept is called before Get returns a
+	// Deleted are the names of deleted records.
+	Deleted []string
+	// Before is called before a record is created. Accept is called before Get returns a
 	// single record to Helm. An error of either ends the operation.
-	before func() error
-	// hooks is called before a record with hooks is created.
-	hooks  func(record *helmrelease.Release) error
-	accept func(record *helmrelease.Release) error
-	// rendered is the rendered chart that Helm gets. A record contains the chart from which it
+	Before func() error
+	// Hooks is called before a record with hooks is created.
+	Hooks  func(record *helmrelease.Release) error
+	Accept func(record *helmrelease.Release) error
+	// Rendered is the rendered chart that Helm gets. A record contains the chart from which it
 	// was rendered.
-	rendered render.Chart
-	// revision is the newest revision that was created and not removed.
-	revision int
-	// created is true if this operation created a record. taken is true if a release of the
+	Rendered render.Chart
+	// Revision is the newest revision that was created and not removed.
+	Revision int
+	// Created is true if this operation created a record. Taken is true if a release of the
 	// name exists already, which an install does not change.
-	created, taken bool
+	Created, Taken bool
 	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
 	ctx context.Context
-	// unread is the error of reading records, and unwritten the error of updating one. When
+	// Unread is the error of reading records, and Unwritten the error of updating one. When
 	// Helm uninstalls, it treats the first like an empty history (pkg/action/uninstall.go).
 	// When it has installed, it only logs the second (pkg/action/install.go, performInstall).
-	unread, unwritten error
+	Unread, Unwritten error
+}
+
+// Documents writes objects that were checked as text that Helm may read.
+type Documents interface {
+	// Write writes objects as one stream.
+	Write(objects []*unstructured.Unstructured) (string, error)
+	// WriteManifest writes the objects of a manifest, one by one. It returns "" if that fails.
+	WriteManifest(objects []*unstructured.Unstructured) string
+	// RewriteHook writes the objects of a hook in a record again, and leaves out what is no object.
+	RewriteHook(text string) string
+}
+
+// NewDriver makes the driver of one operation on a namespace. records has the Secrets of the namespace,
+// metadata their metadata. serves reports whether the cluster serves a kind.
+func NewDriver(
+	ctx context.Context, records corev1client.SecretInterface, metadata metadata.ResourceInterface, namespace string,
+	masker *mask.Masker, checked Documents, serves func(kind schema.GroupVersionKind) (bool, error),
+) *Driver {
+	store := secretCollectingStore{SecretInterface: boundedSecrets{records}, masker: masker}
+	d := &Driver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(store), store: store, secrets: metadata, namespace: namespace, checked: checked}
+	d.base = mergeBase{records: d, serves: serves}
+	return d
+}
+
+// Objects returns the objects that the revisions of a release can have written, from records that are
+// proven. newest is the newest record if it was read, otherwise nil. A removal also uses the newest if
+// it is not proven.
+func (d *Driver) Objects(newest *helmrelease.Release) ([]*unstructured.Unstructured, error) {
+	return d.base.objects(newest)
 }
 
 // Create creates a record. Helm reads its hooks from the record after that. Each revision of an install, an upgrade or a rollback is created
 // here, before its hooks and objects.
-func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
+func (d *Driver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
 	collectSecretsOfRecord(d.masker, record)
-	if d.before != nil {
-		if err := d.before(); err != nil {
+	if d.Before != nil {
+		if err := d.Before(); err != nil {
 			return err
 		}
 	}
-	if record.Chart == d.rendered.Bare { // A rollback has another chart.
-		record.Chart, record.Hooks = d.rendered.Recorded, hooksOf(d.rendered)
+	if record.Chart == d.Rendered.Bare { // A rollback has another chart.
+		record.Chart, record.Hooks = d.Rendered.Recorded, hooksOf(d.Rendered)
 	}
-	if d.hooks != nil && len(record.Hooks) > 0 {
-		if err := d.hooks(record); err != nil {
+	if d.Hooks != nil && len(record.Hooks) > 0 {
+		if err := d.Hooks(record); err != nil {
 			return err
 		}
 	}
@@ -120,51 +153,51 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 		}
 		return fmt.Errorf("creating release record %s: %w", key, err)
 	}
-	d.created, d.revision = true, record.Version
+	d.Created, d.Revision = true, record.Version
 	return nil
 }
 
 // provenLabels returns the labels of a new record. Helm copies the labels of another revision, and a
 // mark counts only for the revision that it names.
-func (d *recordDriver) provenLabels(record *helmrelease.Release) map[string]string {
-	made := observedOf(record)
+func (d *Driver) provenLabels(record *helmrelease.Release) map[string]string {
+	made := ObservedOf(record)
 	made.Mark.Revision = record.Version
-	made.Content = recordOf(record).content(d.by.Proof, made)
+	made.Content = RecordOf(record).Code(d.By.Proof, made)
 	labels := map[string]string{}
 	maps.Copy(labels, record.Labels)
-	maps.Copy(labels, provenLabelsOf(made, d.by.Proof))
+	maps.Copy(labels, ProvenLabels(made, d.By.Proof))
 	return labels
 }
 
-// trusts reports whether the labels and the content of a record are proven.
-func (d *recordDriver) trusts(record *helmrelease.Release) bool {
-	return recordOf(d.asStored(record)).isProven(d.by, observedOf(record))
+// Trusts reports whether the labels and the content of a record are proven.
+func (d *Driver) Trusts(record *helmrelease.Release) bool {
+	return RecordOf(d.AsStored(record)).isProven(d.By, ObservedOf(record))
 }
 
-// distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
+// Distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
 // nothing of it, and checks the owner of each object that exists.
-func (d *recordDriver) distrust(record *helmrelease.Release) error {
-	if !d.trusts(record) {
+func (d *Driver) Distrust(record *helmrelease.Release) error {
+	if !d.Trusts(record) {
 		record.Manifest, record.Hooks = "", nil
 	}
 	return nil
 }
 
 // Get reads one record for Helm. Helm reads single records to roll back to them.
-func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
+func (d *Driver) Get(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if err == nil {
 		collectSecretsOfRecord(d.masker, record)
 	}
-	if err == nil && d.accept != nil {
-		err = d.accept(record)
+	if err == nil && d.Accept != nil {
+		err = d.Accept(record)
 	}
 	return record, err
 }
 
 // get reads a record. On a record that it cannot decode, Helm panics
 // (pkg/storage/driver/secrets.go). It does so also in goroutines where no caller can recover.
-func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) {
+func (d *Driver) get(key string) (record *helmrelease.Release, err error) {
 	defer func() {
 		if recover() != nil {
 			record, err = nil, &release.CorruptRecordError{Name: key}
@@ -175,7 +208,7 @@ func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) 
 		return nil, &release.CorruptRecordError{Name: key}
 	}
 	if err == nil {
-		err = recordOf(record).checkObjects(key)
+		err = RecordOf(record).checkObjects(key)
 	}
 	if err == nil {
 		d.rewrite(record)
@@ -193,31 +226,31 @@ type recordText struct {
 
 // rewrite replaces the text of a record that was read by text that was written from its objects:
 // Helm would not read every text as we do. Text that cannot be read has no objects.
-func (d *recordDriver) rewrite(record *helmrelease.Release) {
+func (d *Driver) rewrite(record *helmrelease.Release) {
 	if d.stored == nil {
 		d.stored = map[int]recordText{}
 	}
-	objects, err := singleObjects(record.Manifest)
+	objects, err := SingleObjects(record.Manifest)
 	if err != nil {
 		objects = nil
 	}
 	d.stored[record.Version] = recordText{manifest: record.Manifest, objects: objects, hooks: record.Hooks}
 	record.Manifest = ""
-	if !d.removes {
-		record.Manifest = d.checked.writeManifest(objects)
+	if !d.Removes {
+		record.Manifest = d.checked.WriteManifest(objects)
 	}
 	hooks := make([]*helmrelease.Hook, len(record.Hooks))
 	for i, hook := range record.Hooks {
 		rewritten := *hook
-		rewritten.Manifest = d.checked.rewriteHook(hook.Manifest)
+		rewritten.Manifest = d.checked.RewriteHook(hook.Manifest)
 		hooks[i] = &rewritten
 	}
 	record.Hooks = hooks
 }
 
-// asStored returns a record with the text that it is stored with. A removal that is tried again must
+// AsStored returns a record with the text that it is stored with. A removal that is tried again must
 // find the original record.
-func (d *recordDriver) asStored(record *helmrelease.Release) *helmrelease.Release {
+func (d *Driver) AsStored(record *helmrelease.Release) *helmrelease.Release {
 	text, isRead := d.stored[record.Version]
 	if !isRead {
 		return record
@@ -239,16 +272,16 @@ func hooksOf(rendered render.Chart) []*helmrelease.Hook {
 // isSound reports whether a record belongs to the release that it is stored for and is
 // complete. Helm uses the name, the namespace and the revision in the record, and does not
 // check the other fields.
-func (d *recordDriver) isSound(key string, record *helmrelease.Release) bool {
+func (d *Driver) isSound(key string, record *helmrelease.Release) bool {
 	return record.Info != nil && record.Chart != nil && record.Chart.Metadata != nil && !slices.Contains(record.Hooks, nil) &&
-		recordName(record.Name, record.Version) == key && record.Namespace == d.namespace
+		RecordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
 // Delete deletes the record unless hold returns an error. It leaves a pinned record without one. Helm's own Delete reads the record
 // first.
-func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
-	if d.hold != nil {
-		if err := d.hold(); err != nil {
+func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
+	if d.Hold != nil {
+		if err := d.Hold(); err != nil {
 			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
 		}
 	}
@@ -261,38 +294,45 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 		switch {
 		case apierrors.IsNotFound(err):
 			err = nil // It was deleted with its namespace, or the answer to an earlier try was lost.
-		case isRejected(err) && !apierrors.IsTooManyRequests(err):
+		case IsRejected(err) && !apierrors.IsTooManyRequests(err):
 			err = retry.Permanent(err)
 		}
 		return struct{}{}, err
 	})
 	if err == nil {
-		d.deleted = append(d.deleted, key)
+		d.Deleted = append(d.Deleted, key)
 	}
 	return nil, err
 }
 
 // Update changes a record. It always writes the whole record, so that it can be tried again.
 // If a record cannot be written, the operation of a working release looks interrupted.
-func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
+func (d *Driver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
-	record = d.asStored(record)
+	record = d.AsStored(record)
 	secret, err := secretOfRecord(key, record, recordModifiedAt, time.Now())
 	if err != nil {
-		d.unwritten = err
+		d.Unwritten = err
 		return err
 	}
-	_, d.unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.until))), func() (struct{}, error) {
+	_, d.Unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.Until))), func() (struct{}, error) {
 		_, err := d.store.Update(context.WithoutCancel(d.ctx), secret, metav1.UpdateOptions{})
 		if err != nil {
 			err = fmt.Errorf("updating release record %s: %w", key, err)
 		}
-		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
+		if IsRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
 			err = retry.Permanent(err)
 		}
 		return struct{}{}, err
 	})
-	return d.unwritten
+	return d.Unwritten
+}
+
+// IsRejected reports whether an API server refused an object because of its content. Another
+// try without a change would also fail.
+func IsRejected(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
 // isNameInUse reports whether the newest record prevents the installation of a release
@@ -305,35 +345,35 @@ func isNameInUse(records []*helmrelease.Release) bool {
 // Query reads the records of a release. Older records have no content: a record contains the
 // whole chart, and Helm reads all records, some of them twice. A query for a status returns
 // complete records, because Helm may write them again.
-func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
+func (d *Driver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	records, err := d.query(labels[wellknown.RecordName], labels[wellknown.RecordStatus])
 	if err == nil || len(d.history) == 0 && errors.Is(err, driver.ErrReleaseNotFound) {
 		return records, err
 	}
 	d.history, d.isRead = nil, false
 	if !errors.Is(err, driver.ErrReleaseNotFound) {
-		d.unread = err
+		d.Unread = err
 	}
 	return nil, err
 }
 
-// prefetchHistory reads the history of a release before the first query. If that fails, the
+// PrefetchHistory reads the history of a release before the first query. If that fails, the
 // query reads it again.
-func (d *recordDriver) prefetchHistory(name string) { _ = d.loadHistory(name) }
+func (d *Driver) PrefetchHistory(name string) { _ = d.loadHistory(name) }
 
 // loadHistory reads the history unless it was read already.
-func (d *recordDriver) loadHistory(name string) error {
+func (d *Driver) loadHistory(name string) error {
 	if d.isRead {
 		return nil
 	}
 	if err := d.read(name); err != nil {
 		return err
 	}
-	d.isRead, d.taken = true, len(d.history) > 0 && isNameInUse(d.history)
+	d.isRead, d.Taken = true, len(d.history) > 0 && isNameInUse(d.history)
 	return nil
 }
 
-func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error) {
+func (d *Driver) query(name, status string) ([]*helmrelease.Release, error) {
 	if err := d.loadHistory(name); err != nil {
 		return nil, err
 	}
@@ -363,7 +403,7 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
 	history := make([]release.Observed, len(records))
 	for i := range records {
-		history[i] = observe(&records[i])
+		history[i] = Observe(&records[i])
 	}
 	return release.Newest(history)
 }
@@ -372,7 +412,7 @@ func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
 
 // read reads the history of a release. If the newest revision is known, it also reads the
 // content of that record.
-func (d *recordDriver) read(name string) error {
+func (d *Driver) read(name string) error {
 	ctx := context.WithoutCancel(d.ctx)
 	var (
 		reading errgroup.Group
@@ -385,9 +425,9 @@ func (d *recordDriver) read(name string) error {
 		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
 	}))
-	if d.newest > 0 {
+	if d.Newest > 0 {
 		reading.Go(panics.Recovering("reading a release record", func() error {
-			newest, unread = d.listed(recordName(name, d.newest))
+			newest, unread = d.listed(RecordName(name, d.Newest))
 			return nil // The result counts only if this is still the newest record.
 		}))
 	}
@@ -397,7 +437,7 @@ func (d *recordDriver) read(name string) error {
 	d.history = nil
 	for i := range list.Items {
 		item := &list.Items[i]
-		seen := observe(item)
+		seen := Observe(item)
 		d.history = append(d.history, &helmrelease.Release{
 			Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels, Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)},
 		})
@@ -405,14 +445,14 @@ func (d *recordDriver) read(name string) error {
 	if len(d.history) == 0 {
 		return nil
 	}
-	if d.check != nil {
-		if err := d.check(newestOf(list.Items)); err != nil {
+	if d.Check != nil {
+		if err := d.Check(newestOf(list.Items)); err != nil {
 			return err
 		}
 	}
 	last := slices.MaxFunc(d.history, byRevision)
 	switch {
-	case last.Version != d.newest:
+	case last.Version != d.Newest:
 		return nil
 	case unread != nil:
 		return unread
@@ -421,11 +461,11 @@ func (d *recordDriver) read(name string) error {
 }
 
 // fill reads the content of a record unless that was done.
-func (d *recordDriver) fill(record *helmrelease.Release) error {
+func (d *Driver) fill(record *helmrelease.Release) error {
 	if record.Chart != nil {
 		return nil
 	}
-	full, err := d.listed(recordName(record.Name, record.Version))
+	full, err := d.listed(RecordName(record.Name, record.Version))
 	if err != nil {
 		return err
 	}
@@ -434,7 +474,7 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 
 // listed reads a record that is in a list. If the record is missing, Helm would treat the
 // release as removed. But any Secret can have the labels of a record.
-func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
+func (d *Driver) listed(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, fmt.Errorf("a list of release records contains %s, and no Secret of that name exists", key)
@@ -443,11 +483,11 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 }
 
 // put copies the content of full into record.
-func (d *recordDriver) put(record, full *helmrelease.Release) error {
+func (d *Driver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All labels, as in Helm's own lists.
 	collectSecretsOfRecord(d.masker, full)
-	if d.edit != nil {
-		if err := d.edit(full); err != nil {
+	if d.Edit != nil {
+		if err := d.Edit(full); err != nil {
 			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
 		}
 	}
