@@ -2,7 +2,6 @@ package helm
 
 import (
 	"fmt"
-	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,9 +18,7 @@ type connection struct {
 	getter genericclioptions.RESTClientGetter
 	// recordNamespaces are those whose release records are listed, nil for all.
 	recordNamespaces []string
-
-	mu      sync.Mutex
-	factory kube.Factory
+	factory          kube.Factory
 }
 
 func newConnection(getter genericclioptions.RESTClientGetter, recordNamespaces []string) *connection {
@@ -30,27 +27,11 @@ func newConnection(getter genericclioptions.RESTClientGetter, recordNamespaces [
 
 // clientset returns a client of the typed API.
 func (c *connection) clientset() (kubernetes.Interface, error) {
-	clientset, err := c.sharedFactory().KubernetesClientSet()
+	clientset, err := c.factory.KubernetesClientSet()
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return clientset, nil
-}
-
-// sharedFactory returns the factory of all operations. renew replaces a factory that has
-// stored an error.
-func (c *connection) sharedFactory() kube.Factory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.factory
-}
-
-// renew creates a new factory for this operation and for later ones.
-func (c *connection) renew(noted recordingGetter) recordingFactory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.factory = cmdutil.NewFactory(c.getter)
-	return recordingFactory{Factory: c.factory, getter: noted}
 }
 
 // listed returns the namespaces of the lists that read all release records.

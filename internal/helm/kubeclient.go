@@ -74,10 +74,6 @@ type kubeClient struct {
 	resume func() error
 	// pending is called during a wait, see release.Listener.
 	pending func(first release.Unready, objects int)
-	// validated is true if the API server validates fields itself.
-	validated bool
-	// renew makes another factory in place of one that has stored an error.
-	renew func() kube.Factory
 	// waitErr is the error of the last wait. Helm keeps only its text.
 	waitErr error
 	// created are the objects that this operation has created, in their order. Objects that

@@ -73,20 +73,18 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	noted, cache := &requestErrors{}, &responseCache{existing: s.objects.Existing}
 	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
-		Client:    &kube.Client{Factory: recordingFactory{Factory: s.connection.sharedFactory(), getter: getter}, Namespace: namespace, Log: silent},
-		ctx:       ctx,
-		objects:   s.objects,
-		requests:  noted,
-		cache:     cache,
-		gone:      map[*resource.Info]bool{},
-		changed:   map[*resource.Info]bool{},
-		targets:   map[*resource.Info]bool{},
-		hooks:     newHookObjects(),
-		rest:      func() bool { return false },
-		resume:    func() error { return nil },
-		pending:   func(release.Unready, int) {},
-		validated: validatesFields(capabilities.capabilities.KubeVersion),
-		renew:     func() kube.Factory { return s.connection.renew(getter) },
+		Client:   &kube.Client{Factory: recordingFactory{Factory: s.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
+		ctx:      ctx,
+		objects:  s.objects,
+		requests: noted,
+		cache:    cache,
+		gone:     map[*resource.Info]bool{},
+		changed:  map[*resource.Info]bool{},
+		targets:  map[*resource.Info]bool{},
+		hooks:    newHookObjects(),
+		rest:     func() bool { return false },
+		resume:   func() error { return nil },
+		pending:  func(release.Unready, int) {},
 	}
 	op := &operation{client: client, masker: masker, keep: s.contents.keep, capabilities: capabilities.capabilities}
 	op.records = storage.NewDriver(ctx, clientset.CoreV1().Secrets(namespace), metadata, namespace, masker, &client.checked, op.serves)

@@ -33,7 +33,7 @@ type definitions struct {
 }
 
 func (c *definitions) client() (dynamic.ResourceInterface, error) {
-	client, err := c.connection.sharedFactory().DynamicClient()
+	client, err := c.connection.factory.DynamicClient()
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}

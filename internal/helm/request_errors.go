@@ -11,16 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -200,50 +197,21 @@ func (r *requestErrors) withType(err error) error {
 	return mask.WithText(errors.Join(err, cause), err.Error())
 }
 
-// validatesFields reports whether an API server validates the fields of all kinds itself.
-// Server-side validation is final since Kubernetes 1.27. Helm then has nothing to validate. To
-// find that out, Helm reads the OpenAPI documents of the kinds again for each manifest: some
+// Build builds the objects of a manifest, compares them with those that were checked, and records
+// those that are to be written. It validates no fields: API servers do that since Kubernetes 1.27.
+// To find that out, Helm would read the OpenAPI documents of the kinds again for each manifest: some
 // dozen MiB of memory and most of the data that an apply reads.
-func validatesFields(server chartutil.KubeVersion) bool {
-	found, err := version.ParseGeneric(server.Version)
-	return err == nil && found.AtLeast(version.MajorMinor(1, 27))
-}
-
-// Build reads a manifest. To validate it, Helm reads the descriptions of its kinds from the
-// API server. If that fails, Helm keeps only the text of the error (k8s.io/cli-runtime,
-// pkg/resource/query_param_verifier.go). So Build sends another request to get the error. A
-// factory keeps an error forever (k8s.io/kubectl, pkg/util/openapi), so another factory
-// replaces it.
 func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, error) {
 	text, err := io.ReadAll(stream)
 	if err != nil {
 		return nil, err
 	}
 	isTarget := validate // Only objects to be written are validated, and then looked up.
-	validate = validate && !k.validated
-	built, err := k.buildOnce(text, validate, isTarget)
-	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); err == nil || refused || !validate {
-		return built, err
-	}
-	server, failure := k.Factory.KubernetesClientSet()
-	if failure == nil {
-		_, failure = server.Discovery().ServerVersion()
-	}
-	if failure != nil {
-		return nil, mask.WithText(errors.Join(err, failure), err.Error())
-	}
-	k.Factory = k.renew()
-	return k.buildOnce(text, validate, isTarget)
-}
-
-// buildOnce builds objects, compares them with those that were checked, and records those that are
-// to be written.
-func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.ResourceList, error) {
 	checked, err := k.checked.in(string(text))
 	if err != nil {
 		return nil, err
 	}
-	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	built, err := k.Client.Build(bytes.NewReader(text), false)
 	if err == nil {
 		err = compare(checked, built, k.Namespace)
 	}
@@ -287,9 +255,9 @@ func explainedHook(k *kubeClient, objects kube.ResourceList, err error) error {
 // WatchUntilReady waits for a hook. Helm's own wait cannot be cancelled. When this wait ends
 // earlier, Helm's continues to read, and writes nothing.
 func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
-	watched, client := make(chan error, 1), *k.Client // A later Build can replace the factory of k while this goroutine still runs.
+	watched := make(chan error, 1)
 	go func() {
-		watched <- panics.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
+		watched <- panics.Recovering("waiting for a hook", func() error { return k.Client.WatchUntilReady(objects, timeout) })()
 	}()
 	if len(objects) > 0 {
 		k.pending(release.Unready{Object: titleOf(objects[0]), Reason: "a hook that has not ended"}, len(objects))
