@@ -37,7 +37,7 @@ type rule struct {
 // architecture returns the table that DESIGN.md shows. An import that it does not list is not
 // allowed.
 func architecture() map[string]rule {
-	core := []string{"wellknown", "fetch", "retry", "paging", "immutable", "mask", "panics", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
+	core := []string{"wellknown", "fetch", "retry", "paging", "immutable", "mask", "secret", "panics", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Tests mock nothing that can be run, so tests above the core use real servers.
@@ -84,8 +84,8 @@ func architecture() map[string]rule {
 		"release":   {code: []string{"diff", "fleetyaml", "bundle", "target"}, pure: true},
 		"window":    {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
 		"policy":    {code: []string{"mask", "diff", "fleetyaml", "bundle", "target", "release"}, tests: []string{"manifest"}, pure: true},
-		"target":    {code: []string{"wellknown", "mask", "diff", "fleetyaml", "bundle"}, tests: []string{"worker/templates"}, pure: true},
-		"bundle":    {code: []string{"image", "fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
+		"target":    {code: []string{"wellknown", "mask", "secret", "diff", "fleetyaml", "bundle"}, tests: []string{"worker/templates"}, pure: true},
+		"bundle":    {code: []string{"secret", "image", "fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {code: []string{"image"}, pure: true},
 		"image":     {pure: true},
 		"retry":     {pure: true},
@@ -96,6 +96,7 @@ func architecture() map[string]rule {
 		"fetch":  {code: []string{"panics"}, pure: true},
 		"diff":   {code: []string{"mask", "wellknown"}, pure: true},
 		"mask":   {code: []string{"wellknown"}, pure: true},
+		"secret": {code: []string{"mask"}, pure: true},
 		"panics": {pure: true},
 		"sops":   {tests: []string{"sopstest"}, pure: true},
 

@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // Bundle is the unit of delivery: one Helm release on one cluster is made from it. A Bundle is
@@ -34,9 +35,9 @@ type Bundle struct {
 	// it.
 	HCL HCL `json:"-"`
 
-	// Secrets are the decrypted parts of the bundle, nil if there are none. They are written
+	// Decrypted are the decrypted parts of the bundle, nil if there are none. They are written
 	// nowhere.
-	Secrets *Secrets `json:"-"`
+	Decrypted secret.Of[*Decrypted] `json:"-"`
 }
 
 // Spelling returns how texts name the options of the bundle.

@@ -30,8 +30,8 @@ type folder struct {
 	filesSize, valuesSize int64
 	// values are values files that were read.
 	values map[string]values
-	// secrets are the parts that were decrypted so far, nil if there are none.
-	secrets *Secrets
+	// plain are the parts that were decrypted so far, nil if there are none.
+	plain *Decrypted
 }
 
 // folder opens the folder at a path of the source, which may go through links.

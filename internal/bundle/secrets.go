@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
-// Secrets are the decrypted parts of a bundle. They are kept in memory only: Files and Definition
+// Decrypted are the decrypted parts of a bundle. They are kept in memory only: Files and Definition
 // have the encrypted texts, and so have digests, plans and states.
-type Secrets struct {
+type Decrypted struct {
 	// Files are decrypted files by name.
 	Files map[string][]byte
 	// Leaves are decrypted values by the encrypted text that represents them in values.
@@ -23,23 +24,27 @@ type Secrets struct {
 	Texts []string
 }
 
-// String keeps secrets out of text that is printed by mistake.
-func (*Secrets) String() string { return "(sensitive value)" }
-
-// GoString does the same.
-func (s *Secrets) GoString() string { return s.String() }
-
 // HasSecrets reports whether anything in the bundle was decrypted.
-func (b Bundle) HasSecrets() bool { return b.Secrets != nil }
+func (b Bundle) HasSecrets() bool { return b.Decrypted.Reveal() != nil }
+
+// HasDecryptedFiles reports whether files of the bundle were decrypted.
+func (b Bundle) HasDecryptedFiles() bool {
+	return b.HasSecrets() && len(b.Decrypted.Reveal().Files) > 0
+}
+
+// HasDecryptedValues reports whether values of the bundle were decrypted.
+func (b Bundle) HasDecryptedValues() bool {
+	return b.HasSecrets() && len(b.Decrypted.Reveal().Leaves) > 0
+}
 
 // PlainFiles returns Files with the decrypted content of encrypted files. Only rendering uses it.
 func (b Bundle) PlainFiles() []File {
-	if !b.HasSecrets() || len(b.Secrets.Files) == 0 {
+	if !b.HasDecryptedFiles() {
 		return b.Files
 	}
-	files := slices.Clone(b.Files)
+	files, decrypted := slices.Clone(b.Files), b.Decrypted.Reveal()
 	for i, file := range files {
-		if plain, ok := b.Secrets.Files[file.Name]; ok {
+		if plain, ok := decrypted.Files[file.Name]; ok {
 			files[i].Content = plain
 		}
 	}
@@ -49,29 +54,29 @@ func (b Bundle) PlainFiles() []File {
 // PlainValues returns values in which the decrypted values replace the encrypted texts. It does
 // not change values itself. Only rendering uses it.
 func (b Bundle) PlainValues(values map[string]any) map[string]any {
-	if !b.HasSecrets() || len(b.Secrets.Leaves) == 0 {
+	if !b.HasDecryptedValues() {
 		return values
 	}
-	plain, _ := b.Secrets.resolve(values).(map[string]any)
+	plain, _ := b.Decrypted.Reveal().resolve(values).(map[string]any)
 	return plain
 }
 
-func (s *Secrets) resolve(value any) any {
+func (d *Decrypted) resolve(value any) any {
 	switch value := value.(type) {
 	case string:
-		if plain, ok := s.Leaves[value]; ok {
+		if plain, ok := d.Leaves[value]; ok {
 			return plain
 		}
 	case map[string]any:
 		plain := make(map[string]any, len(value))
 		for key, item := range value {
-			plain[key] = s.resolve(item)
+			plain[key] = d.resolve(item)
 		}
 		return plain
 	case []any:
 		plain := make([]any, 0, len(value))
 		for _, item := range value {
-			item = s.resolve(item)
+			item = d.resolve(item)
 			if _, isComment := item.(sops.Comment); !isComment {
 				plain = append(plain, item)
 			}
@@ -136,15 +141,15 @@ func (f *folder) decryptValues(name string, data []byte) error {
 		return err
 	}
 	f.learn(opened)
-	maps.Copy(f.secrets.Leaves, opened.Leaves)
+	maps.Copy(f.plain.Leaves, opened.Leaves)
 	return nil
 }
 
 func (f *folder) learn(opened *sops.Opened) {
-	if f.secrets == nil {
-		f.secrets = &Secrets{Files: map[string][]byte{}, Leaves: map[string]any{}}
+	if f.plain == nil {
+		f.plain = &Decrypted{Files: map[string][]byte{}, Leaves: map[string]any{}}
 	}
-	f.secrets.Texts = append(f.secrets.Texts, opened.Texts...)
+	f.plain.Texts = append(f.plain.Texts, opened.Texts...)
 }
 
 // decryptFiles decrypts all files of the bundle that can be decrypted: manifests, and the files
@@ -159,9 +164,9 @@ func (f *folder) decryptFiles(b *Bundle) error {
 			return err
 		}
 		f.learn(opened)
-		f.secrets.Files[file.Name] = opened.Plain
+		f.plain.Files[file.Name] = opened.Plain
 	}
-	b.Secrets = f.secrets
+	b.Decrypted = secret.Hide(f.plain)
 	return nil
 }
 
@@ -187,7 +192,7 @@ func notDecrypted(b Bundle, name string) error {
 // checkEncrypted refuses encrypted files that would be deployed as they are.
 func (b Bundle) checkEncrypted() error {
 	for _, file := range b.Files {
-		if b.Secrets != nil && b.Secrets.Files[file.Name] != nil || !tree(b.Files).isEncrypted(file) {
+		if b.isDecrypted(file.Name) || !tree(b.Files).isEncrypted(file) {
 			continue
 		}
 		if reason := notDecrypted(b, file.Name); reason != nil {
@@ -195,6 +200,10 @@ func (b Bundle) checkEncrypted() error {
 		}
 	}
 	return nil
+}
+
+func (b Bundle) isDecrypted(name string) bool {
+	return b.HasSecrets() && b.Decrypted.Reveal().Files[name] != nil
 }
 
 // isEncrypted reports whether sops has encrypted a file. A kustomization makes ConfigMaps and

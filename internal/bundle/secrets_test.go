@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
@@ -42,20 +43,20 @@ func TestEncryptedValues(t *testing.T) {
 	t.Parallel()
 
 	encrypt, reader := encrypter(t)
-	secret := encrypt("password: a-secret-password\nport: 443\ntls: true\nempty: \"\"\nlist: [a-secret-item]\nshown_unencrypted: plain\n")
-	read := func(t *testing.T, secret string) bundle.Bundle {
+	encrypted := encrypt("password: a-secret-password\nport: 443\ntls: true\nempty: \"\"\nlist: [a-secret-item]\nshown_unencrypted: plain\n")
+	read := func(t *testing.T, encrypted string) bundle.Bundle {
 		t.Helper()
 		result, err := reader.Read(files(map[string]string{
 			"fleet.yaml": "name: web\nhelm: {valuesFiles: [plain.yaml, secret.yaml], values: {password: none, kept: 1}}\n" +
 				"targetCustomizations: [{name: a, clusterName: a, helm: {valuesFiles: [secret.yaml]}}]\n",
-			"plain.yaml": "port: 80\nlist: [x, y]\n", "secret.yaml": secret, "Chart.yaml": chartOfTest,
+			"plain.yaml": "port: 80\nlist: [x, y]\n", "secret.yaml": encrypted, "Chart.yaml": chartOfTest,
 		}), bundle.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return result.Bundles[0]
 	}
-	b := read(t, secret)
+	b := read(t, encrypted)
 	want := map[string]any{
 		"password": "a-secret-password", "port": 443.0, "tls": true, "empty": "", "list": []any{"a-secret-item"}, "shown_unencrypted": "plain", "kept": 1.0,
 	}
@@ -72,7 +73,7 @@ func TestEncryptedValues(t *testing.T) {
 			t.Errorf("the bundle prints its secrets: %s", printed)
 		}
 	}
-	if again := read(t, secret); again.Digest != b.Digest {
+	if again := read(t, encrypted); again.Digest != b.Digest {
 		t.Error("the same files have another digest")
 	}
 	other := read(t, encrypt("password: a-secret-password\n"))
@@ -80,7 +81,7 @@ func TestEncryptedValues(t *testing.T) {
 		t.Error("the digest does not cover the encrypted text, or that of the content does")
 	}
 	// An encrypted text is replaced only in its own bundle.
-	foreign := bundle.Bundle{Secrets: &bundle.Secrets{Leaves: map[string]any{"x": "y"}}}
+	foreign := bundle.Bundle{Decrypted: secret.Hide(&bundle.Decrypted{Leaves: map[string]any{"x": "y"}})}
 	if diff := cmp.Diff(b.Definition.Helm.Values, foreign.PlainValues(b.Definition.Helm.Values)); diff != "" {
 		t.Errorf("another bundle decrypts the values:\n%s", diff)
 	}
@@ -114,7 +115,7 @@ func TestEncryptedManifests(t *testing.T) {
 	if string(plain[0].Content) != "kind: A\n" {
 		t.Error("another file has changed")
 	}
-	if diff := cmp.Diff([]string{"a-secret-password"}, b.Secrets.Texts); diff != "" {
+	if diff := cmp.Diff([]string{"a-secret-password"}, b.Decrypted.Reveal().Texts); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
 }
@@ -123,29 +124,29 @@ func TestEncryptedFilesRefused(t *testing.T) {
 	t.Parallel()
 
 	encrypt, reader := encrypter(t)
-	secret := encrypt("a: a-secret-value\n")
-	leaf := strings.TrimPrefix(strings.SplitAfter(secret, "\n")[0], "a: ")
+	encrypted := encrypt("a: a-secret-value\n")
+	leaf := strings.TrimPrefix(strings.SplitAfter(encrypted, "\n")[0], "a: ")
 	tests := map[string]struct {
 		files map[string]string
 		// keys is true if the reader has the key.
 		keys bool
 		want string
 	}{
-		"a manifest without a key": {map[string]string{"a/secret.yaml": secret}, false, "decrypting a/secret.yaml: it is encrypted by sops for age age1"},
-		"values without a key":     {map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml]}\n", "Chart.yaml": chartOfTest, "v.yaml": secret}, false, "decrypting v.yaml: it is encrypted by sops for age age1"},
-		"a damaged manifest":       {map[string]string{"s.yaml": strings.Replace(secret, "a:", "b:", 1)}, true, "decrypting s.yaml: its encryption by sops is damaged"},
-		"fleet.yaml":               {map[string]string{"fleet.yaml": secret, "a.yaml": "a: b"}, true, "decrypting fleet.yaml: the file with the options of a bundle must not be encrypted"},
-		"a template":               {map[string]string{"Chart.yaml": chartOfTest, "templates/s.yaml": secret}, true, "decrypting templates/s.yaml: the file is encrypted by sops, and files of a chart are not decrypted"},
-		"values of a chart":        {map[string]string{"fleet.yaml": "helm: {chart: c}\n", "c/Chart.yaml": chartOfTest, "c/values.yaml": secret}, true, "decrypting c/values.yaml: the file is encrypted by sops, and files of a chart are not decrypted"},
-		"a file of a chart":        {map[string]string{"Chart.yaml": chartOfTest, "files/s.txt": secret}, true, "decrypting files/s.txt: the file is encrypted by sops, and files of a chart are not decrypted"},
-		"a template of manifests":  {map[string]string{"a.yaml": "a: b", "templates/s.yaml": secret}, true, "decrypting templates/s.yaml: the file is encrypted by sops, and templates are not decrypted"},
-		"input of kustomize":       {map[string]string{"kustomization.yaml": "resources: []\n", "s.env": secret}, true, "decrypting s.env: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
+		"a manifest without a key": {map[string]string{"a/secret.yaml": encrypted}, false, "decrypting a/secret.yaml: it is encrypted by sops for age age1"},
+		"values without a key":     {map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml]}\n", "Chart.yaml": chartOfTest, "v.yaml": encrypted}, false, "decrypting v.yaml: it is encrypted by sops for age age1"},
+		"a damaged manifest":       {map[string]string{"s.yaml": strings.Replace(encrypted, "a:", "b:", 1)}, true, "decrypting s.yaml: its encryption by sops is damaged"},
+		"fleet.yaml":               {map[string]string{"fleet.yaml": encrypted, "a.yaml": "a: b"}, true, "decrypting fleet.yaml: the file with the options of a bundle must not be encrypted"},
+		"a template":               {map[string]string{"Chart.yaml": chartOfTest, "templates/s.yaml": encrypted}, true, "decrypting templates/s.yaml: the file is encrypted by sops, and files of a chart are not decrypted"},
+		"values of a chart":        {map[string]string{"fleet.yaml": "helm: {chart: c}\n", "c/Chart.yaml": chartOfTest, "c/values.yaml": encrypted}, true, "decrypting c/values.yaml: the file is encrypted by sops, and files of a chart are not decrypted"},
+		"a file of a chart":        {map[string]string{"Chart.yaml": chartOfTest, "files/s.txt": encrypted}, true, "decrypting files/s.txt: the file is encrypted by sops, and files of a chart are not decrypted"},
+		"a template of manifests":  {map[string]string{"a.yaml": "a: b", "templates/s.yaml": encrypted}, true, "decrypting templates/s.yaml: the file is encrypted by sops, and templates are not decrypted"},
+		"input of kustomize":       {map[string]string{"kustomization.yaml": "resources: []\n", "s.env": encrypted}, true, "decrypting s.env: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
 		"a dotenv file":            {map[string]string{"kustomization.yaml": "resources: []\n", "s.env": "A=ENC[AES256_GCM,data:x]\nsops_mac=ENC[AES256_GCM,data:x]\n"}, true, "decrypting s.env: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
 		"an INI file":              {map[string]string{"kustomization.yaml": "resources: []\n", "s.ini": "[db]\npassword = ENC[AES256_GCM,data:x]\n\n[sops]\nversion = 3.9.0\nmac = ENC[AES256_GCM,data:x]\n"}, true, "decrypting s.ini: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
 		"a value in fleet.yaml":    {map[string]string{"fleet.yaml": "helm: {values: {x: [" + `"` + strings.TrimSpace(leaf) + `"` + "]}}\n", "Chart.yaml": chartOfTest}, true, "fleet.yaml: helm.values.x[0] contains a value encrypted by sops"},
 		"a template value":         {map[string]string{"fleet.yaml": "helm: {templateValues: {x: " + `"` + strings.TrimSpace(leaf) + `"` + "}}\n", "Chart.yaml": chartOfTest}, true, "fleet.yaml: helm.templateValues.x contains a value encrypted by sops"},
 		"a value copied": {
-			map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml, w.yaml]}\n", "Chart.yaml": chartOfTest, "v.yaml": secret, "w.yaml": "x: " + leaf},
+			map[string]string{"fleet.yaml": "helm: {valuesFiles: [v.yaml, w.yaml]}\n", "Chart.yaml": chartOfTest, "v.yaml": encrypted, "w.yaml": "x: " + leaf},
 			true, "w.yaml: values.x contains a value encrypted by sops",
 		},
 	}
@@ -173,10 +174,10 @@ func TestEncryptedFilesBeside(t *testing.T) {
 	t.Parallel()
 
 	encrypt, _ := encrypter(t)
-	secret := encrypt("a: b\n")
-	operator := strings.Replace(secret, "a: ", "apiVersion: isindir.github.com/v1alpha3\nkind: SopsSecret\na: ", 1)
+	encrypted := encrypt("a: b\n")
+	operator := strings.Replace(encrypted, "a: ", "apiVersion: isindir.github.com/v1alpha3\nkind: SopsSecret\na: ", 1)
 	_, err := bundle.Read(files(map[string]string{
-		"a.yaml": "a: b", ".sops.yaml": secret, "notes.txt": secret, ".fleetignore": "ignored.yaml\n", "ignored.yaml": secret, "operator.yaml": operator,
+		"a.yaml": "a: b", ".sops.yaml": encrypted, "notes.txt": encrypted, ".fleetignore": "ignored.yaml\n", "ignored.yaml": encrypted, "operator.yaml": operator,
 	}), bundle.ReadOptions{})
 	if err != nil {
 		t.Error(err)
@@ -197,7 +198,7 @@ func TestEncryptedFilesAdded(t *testing.T) {
 	folder := bundle.Chart{Repo: "https://charts.example.com", Name: "c"}.Directory()
 	chart := bundle.File{Name: folder + "/Chart.yaml", Content: []byte(chartOfTest)}
 	whole, err := b.Add([]bundle.File{chart})
-	if err != nil || whole.Secrets == nil {
+	if err != nil || !whole.HasSecrets() {
 		t.Fatalf("the bundle with its chart: %v", err)
 	}
 	_, err = b.Add([]bundle.File{chart, {Name: folder + "/values.yaml", Content: []byte(encrypt("a: b\n"))}})
@@ -211,10 +212,10 @@ func TestAttackManyEncryptedFiles(t *testing.T) {
 	t.Parallel()
 
 	encrypt, reader := encrypter(t)
-	secret := encrypt("a: b\n")
+	encrypted := encrypt("a: b\n")
 	content := map[string]string{}
 	for i := range 1001 {
-		content[fmt.Sprintf("%d.yaml", i)] = secret
+		content[fmt.Sprintf("%d.yaml", i)] = encrypted
 	}
 	_, err := reader.Read(files(content), bundle.ReadOptions{})
 	if _, ok := errors.AsType[*bundle.CountError](err); !ok {

@@ -107,7 +107,7 @@ func (f *folder) readValues(name string) (values, error) {
 		var known map[string]any
 		if isEncrypted {
 			delete(content, sopsMetadata)
-			known = f.secrets.Leaves
+			known = f.plain.Leaves
 		}
 		if place := marked(content, "values", known); place != "" {
 			return values{}, encryptedValue(path.Join(f.root, name), place)

@@ -96,8 +96,8 @@ func (e *InventoryTooLargeError) Error() string {
 	return fmt.Sprintf("%s has more %s objects than are read: the limit is %s", where, e.Kind, e.Limit)
 }
 
-// Inventory reads the clusters and groups with paged lists, up to maxClusters and maxGroups. Its
-// errors are a *ManagementError or an *InventoryTooLargeError.
+// Inventory reads the clusters and groups with paged lists, up to maxClusters and maxGroups. A
+// larger inventory is an *InventoryTooLargeError.
 func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
 	c, err := e.management()
 	if err != nil {

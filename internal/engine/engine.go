@@ -85,19 +85,8 @@ func (e *Engine) management() (*client, error) {
 	return made, nil
 }
 
-// ManagementError reports a failed request to the management cluster. It is not an error of the
-// cluster of a deployment: the state of that cluster is unknown.
-type ManagementError struct {
-	// Doing describes the request, such as "listing the Bundles of".
-	Doing string
-	text  string
-}
-
-func (e *ManagementError) Error() string {
-	return fmt.Sprintf("%s the management cluster: %s", e.Doing, e.text)
-}
-
-// failed returns the error for a failed request to the management cluster.
+// failed returns the error for a failed request to the management cluster. It is not an error of the
+// cluster of a deployment: the state of that cluster is unknown. doing is such as "listing the Bundles of".
 func (e *Engine) failed(doing string, err error) error {
 	text := e.texts.shown(err.Error())
 	classified := connect.Classify("", err)
@@ -107,7 +96,7 @@ func (e *Engine) failed(doing string, err error) error {
 	if _, is := errors.AsType[*status.DeniedError](classified); is {
 		text = "it denies the request (" + text + ")"
 	}
-	return &ManagementError{Doing: doing, text: text}
+	return fmt.Errorf("%s the management cluster: %s", doing, text)
 }
 
 // ForeignError reports a Bundle that has the name of a Bundle of this target, but not its labels.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -99,19 +100,19 @@ func TestAccOneFailure(t *testing.T) {
 func TestAccSecretValues(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
-	const namespace, secret = "secret-values", "hunter2-hunter2"
+	const namespace, password = "secret-values", "hunter2-hunter2"
 	d := newDelivery(realEngine(t, fleet, Settings{}), "secret", "instance-secret")
 	withValues := func(clusters []target.Cluster, value, version string) []target.Deployment {
 		wanted := deploymentsFor(t, story(t, namespace, "1")[:1], clusters)
 		for i, d := range wanted {
-			wanted[i] = d.WithWriteOnly(&target.WriteOnly{Values: map[string]any{"size": value}, ValuesVersion: version})
+			wanted[i] = d.WithWriteOnly(&target.WriteOnly{Content: secret.Hide(target.Content{Values: map[string]any{"size": value}}), ValuesVersion: version})
 		}
 		return wanted
 	}
 	clusters := inventory(t, fleet)
-	wanted := withValues(clusters[:2], secret, "1")
+	wanted := withValues(clusters[:2], password, "1")
 	noFailures(t, d.apply(t, wanted).Failures)
-	if got := valueOf(t, fleet, "c1", namespace, "web-web", "size"); got != secret {
+	if got := valueOf(t, fleet, "c1", namespace, "web-web", "size"); got != password {
 		t.Errorf("c1 got the value %q, want the write-only one", got)
 	}
 	for _, resource := range []string{"bundles", "bundledeployments"} {
@@ -123,7 +124,7 @@ func TestAccSecretValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), secret) || strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte(secret))) {
+		if strings.Contains(string(text), password) || strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte(password))) {
 			t.Errorf("a write-only value can be read in the %s", resource)
 		}
 	}
@@ -140,7 +141,7 @@ func TestAccSecretValues(t *testing.T) {
 	}
 	noFailures(t, d.apply(t, wanted).Failures)
 	got := []string{valueOf(t, fleet, "c1", namespace, "web-web", "size"), valueOf(t, fleet, "c3", namespace, "web-web", "size")}
-	if diff := cmp.Diff([]string{secret, "other"}, got); diff != "" {
+	if diff := cmp.Diff([]string{password, "other"}, got); diff != "" {
 		t.Errorf("values on c1 and c3 (-want +got):\n%s", diff)
 	}
 	noFailures(t, d.apply(t, nil).Failures)

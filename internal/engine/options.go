@@ -36,20 +36,16 @@ func Check(d target.Deployment) error {
 	helm := d.HelmOptions()
 	refuse(helm.CRDs != "", "helm.crds or crds = "+helm.CRDs, bundles, "helm.crds")
 	refuse(!d.Options.CreatesNamespace(), "createNamespace: false", bundles, "create_namespace")
-	refuse(d.WriteOnly != nil && len(d.WriteOnly.Files) > 0, target.FilesAttribute, targets, target.FilesAttribute)
-	refuse(d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Files) > 0, "a manifest encrypted by sops", bundles, "directory")
+	refuse(d.HasWriteOnlyFiles(), target.FilesAttribute, targets, target.FilesAttribute)
+	refuse(d.Bundle.HasDecryptedFiles(), "a manifest encrypted by sops", bundles, "directory")
 	if directory, found := d.Bundle.ChartDirectory(d.Options.Helm); found {
 		refuse(path.Ext(directory) == ".tgz", "a packed chart in the bundle ("+directory+")", bundles, "helm.chart")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Bundle.Definition.Labels)) {
 		refuse(strings.Contains(name, wellknown.RancherDomain) || strings.HasPrefix(name, labelPrefix), "the label "+name, bundles, "labels")
 	}
-	values := []any{helm.Values}
-	if d.WriteOnly != nil {
-		values = append(values, d.WriteOnly.Values)
-	}
 	refersToLabel := false
-	fleetyaml.EachText(values, func(text string) { refersToLabel = refersToLabel || strings.HasPrefix(text, labelReference) })
+	fleetyaml.EachText(d.PlainValues(), func(text string) { refersToLabel = refersToLabel || strings.HasPrefix(text, labelReference) })
 	refuse(refersToLabel, "a value that begins with "+labelReference, bundles, "helm.values")
 	return errors.Join(errs...)
 }
@@ -59,10 +55,7 @@ func Check(d target.Deployment) error {
 func newEntry(d target.Deployment) (entry, error) {
 	options, helm := d.Options, d.HelmOptions()
 	helm.ReleaseName = d.Release
-	helm.Values = d.Bundle.PlainValues(helm.Values)
-	if d.WriteOnly != nil {
-		helm.Values = fleetyaml.MergeValues(helm.Values, d.WriteOnly.Values)
-	}
+	helm.Values = d.PlainValues()
 	helm.DisablePreProcess = true
 	// helm.Values already has the values of the other sources, and the charts are among the files.
 	helm.ValuesFiles, helm.TemplateValues, helm.DisableDependencyUpdate = nil, nil, false
@@ -87,7 +80,7 @@ func newEntry(d target.Deployment) (entry, error) {
 // hidesValues reports whether the values of a deployment must not be in a Bundle. Terraform does
 // not report which values of a configuration are sensitive, so all texts in it count.
 func hidesValues(d target.Deployment) bool {
-	return len(d.Bundle.HCL.Texts) > 0 || d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
+	return len(d.Bundle.HCL.Texts) > 0 || d.HasSecretValues()
 }
 
 // correctsDrift returns correctDrift with the default of this provider, which is to correct drift.

@@ -12,7 +12,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -48,7 +47,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 			return release.Written{}, op.explain("installing", d, err)
 		}
 	}
-	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, render.Values(d))
+	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, d.PlainValues())
 	if err != nil && op.records.Taken && !op.records.Created || errors.Is(err, driver.ErrReleaseExists) {
 		return release.Written{}, &release.ChangedError{Release: d.Release, Namespace: d.Namespace}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -60,7 +59,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 			return release.Written{}, op.explain("upgrading", d, err)
 		}
 	}
-	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, render.Values(d))
+	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, d.PlainValues())
 	if err != nil {
 		err = op.explain("upgrading", d, err)
 		if unsafe != nil && !errors.Is(err, unsafe) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -72,7 +71,7 @@ func withValuesFrom(ctx context.Context, connection *connection, masker *mask.Ma
 		return d, nil
 	}
 	objects := map[target.Reference]valuesObject{}
-	values := render.Values(d)
+	values := d.PlainValues()
 	for _, source := range sources {
 		object, known := objects[source.Reference]
 		if !known {

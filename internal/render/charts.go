@@ -81,7 +81,7 @@ func (l *Loader) load(d target.Deployment, lay Overlay) (*helmchart.Chart, Style
 		return nil, made, err
 	}
 	content := d.Bundle.ContentOf(d.Options.Helm)
-	if d.WriteOnly != nil && len(d.WriteOnly.Files) > 0 { // The key does not include write-only files.
+	if d.HasWriteOnlyFiles() { // The key does not include write-only files.
 		read, err := read(d, made, content, lay)
 		return read, made, err
 	}

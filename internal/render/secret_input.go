@@ -229,7 +229,7 @@ func writeOnlyNames(d target.Deployment) []string {
 		return nil
 	}
 	var names []string
-	for _, file := range d.WriteOnly.Files {
+	for _, file := range d.WriteOnly.Content.Reveal().Files {
 		objects, err := manifest.Parse(file.Content)
 		if err != nil {
 			continue // A template, or an error of the deployment.

@@ -14,7 +14,7 @@ import (
 
 // checkWriteOnlyStyle refuses write-only files for a bundle that would not deploy them.
 func checkWriteOnlyStyle(d target.Deployment, s Style) error {
-	if d.WriteOnly == nil || len(d.WriteOnly.Files) == 0 {
+	if !d.HasWriteOnlyFiles() {
 		return nil
 	}
 	switch {
@@ -33,7 +33,7 @@ func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.Buffere
 		return nil, nil
 	}
 	var made []*loader.BufferedFile
-	for _, file := range d.WriteOnly.Files {
+	for _, file := range d.WriteOnly.Content.Reveal().Files {
 		switch {
 		case hasFile(files, file.Name) || hasFile(d.Bundle.Files, file.Name):
 			return nil, writeOnlyError(d, fmt.Errorf("the bundle already contains the file %q", file.Name))

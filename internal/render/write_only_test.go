@@ -10,6 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
@@ -21,14 +22,14 @@ func TestWriteOnlyValuesAreMergedLast(t *testing.T) {
 	d := target.Deployment{
 		Bundle:    &bundle.Bundle{Name: "b"},
 		Options:   fleetyaml.Options{Helm: &fleetyaml.Helm{Values: own}},
-		WriteOnly: &target.WriteOnly{Values: map[string]any{"db": map[string]any{"password": "secret"}}},
+		WriteOnly: &target.WriteOnly{Content: secret.Hide(target.Content{Values: map[string]any{"db": map[string]any{"password": "secret"}}})},
 	}
-	values := render.Values(d)
+	values := d.PlainValues()
 	if diff := cmp.Diff(map[string]any{"db": map[string]any{"user": "app", "password": "secret"}}, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	values["db"].(map[string]any)["password"] = "changed" //nolint:forcetypeassert // see above
-	if diff := cmp.Diff(map[string]any{"db": map[string]any{"password": "secret"}}, d.WriteOnly.Values); diff != "" {
+	if diff := cmp.Diff(map[string]any{"db": map[string]any{"password": "secret"}}, d.WriteOnly.Content.Reveal().Values); diff != "" {
 		t.Errorf("the input was changed (-want +got):\n%s", diff)
 	}
 }
@@ -42,20 +43,22 @@ func TestWriteOnlyInputIsNotRemembered(t *testing.T) {
 		{Name: "templates/a.yaml", Content: []byte("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {key: \"{{ .Values.key }}\"}\n")},
 	}}
 	able := target.Capabilities{Version: "v1.36.0", Major: "1", Minor: "36"}
-	chartOf := func(secret string) string {
+	chartOf := func(word string) string {
 		d := target.Deployment{Bundle: of, Release: "app", Namespace: "web", Digest: "v1-0"}
-		if secret != "" {
+		if word != "" {
 			d = d.WithWriteOnly(&target.WriteOnly{
-				ValuesVersion: "1", Values: map[string]any{"key": secret + " value"},
-				FilesVersion: "1", Files: []bundle.File{{Name: "s.yaml", Content: []byte("kind: Secret\napiVersion: v1\nmetadata: {name: s}\nstringData: {key: " + secret + " file}\n")}},
+				ValuesVersion: "1", FilesVersion: "1", Content: secret.Hide(target.Content{
+					Values: map[string]any{"key": word + " value"},
+					Files:  []bundle.File{{Name: "s.yaml", Content: []byte("kind: Secret\napiVersion: v1\nmetadata: {name: s}\nstringData: {key: " + word + " file}\n")}},
+				}),
 			})
 		}
 		planned, err := charts.Render(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (planned.Irreproducible != "") != (secret != "") {
-			t.Errorf("the plan of %q is open because %q", secret, planned.Irreproducible)
+		if (planned.Irreproducible != "") != (word != "") {
+			t.Errorf("the plan of %q is open because %q", word, planned.Irreproducible)
 		}
 		made, err := charts.Chart(t.Context(), d, render.Revision{Capabilities: able, Number: 1}, noLookup, nil)
 		if err != nil {

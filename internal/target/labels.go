@@ -26,7 +26,7 @@ func (in Input) MayReadLabel(key string) bool {
 	}
 	for _, b := range in.Bundles {
 		// Decrypted values are not in the definition.
-		if b.Secrets != nil || mentions(b.Definition) {
+		if b.HasSecrets() || mentions(b.Definition) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -31,7 +32,7 @@ func TestMayReadLabel(t *testing.T) {
 		"a template":                     {in: of("helm: {values: {host: \"${ .ClusterName }\"}}\n"), want: true},
 		"a reference to a label":         {in: of("helm: {values: {zone: global.fleet.clusterLabels.zone}}\n"), want: true},
 		"a partition":                    {in: of("rolloutStrategy: {partitions: [{name: one, clusterSelector: {matchLabels: {zone: a}}}]}\n"), want: true},
-		"a bundle with decrypted values": {in: target.Input{Bundles: []*bundle.Bundle{{Secrets: &bundle.Secrets{}}}}, want: true},
+		"a bundle with decrypted values": {in: target.Input{Bundles: []*bundle.Bundle{{Decrypted: secret.Hide(&bundle.Decrypted{})}}}, want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

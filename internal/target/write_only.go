@@ -9,14 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // The attributes of write-only input.
@@ -30,12 +27,17 @@ const (
 // WriteOnly is the write-only input of a deployment. Only the release stores it; Terraform does
 // not. The digest covers its versions instead of its content.
 type WriteOnly struct {
+	Content secret.Of[Content]
+	// The versions are "" if there are no values or no files.
+	ValuesVersion, FilesVersion string
+}
+
+// Content is the content of write-only input.
+type Content struct {
 	// Values are merged over all other values. Nothing in them is a template.
 	Values map[string]any
 	// Files are manifests in addition to those of the bundle, sorted by name.
 	Files []bundle.File
-	// The versions are "" if there are no values or no files.
-	ValuesVersion, FilesVersion string
 }
 
 // Unknown is the value in a WriteOnlyInput of what is not known while planning.
@@ -72,30 +74,35 @@ const maxWriteOnlyFiles = 1000
 // Read returns the write-only input of each bundle that has some. bundles are the names of
 // all bundles of the target. Errors are *WriteOnlyError, joined.
 func (in WriteOnlyInput) Read(bundles []string) (map[string]*WriteOnly, error) {
-	found := map[string]*WriteOnly{}
-	of := func(name string) *WriteOnly {
+	found, contents := map[string]*WriteOnly{}, map[string]*Content{}
+	of := func(name string) (*WriteOnly, *Content) {
 		if found[name] == nil {
-			found[name] = &WriteOnly{}
+			found[name], contents[name] = &WriteOnly{}, &Content{}
 		}
-		return found[name]
+		return found[name], contents[name]
 	}
 	errs := checkVersions(ValuesAttribute, ValuesVersionsAttribute, in.Values, in.ValuesVersions, bundles)
 	errs = append(errs, checkVersions(FilesAttribute, FilesVersionsAttribute, in.Files, in.FilesVersions, bundles)...)
 	for _, name := range slices.Sorted(maps.Keys(in.ValuesVersions)) {
-		of(name).ValuesVersion = in.ValuesVersions[name]
+		input, content := of(name)
+		input.ValuesVersion = in.ValuesVersions[name]
 		if given, ok := in.Values[name]; ok {
 			values, err := readValues(given)
 			errs = appendError(errs, ValuesAttribute, name, err)
-			of(name).Values = values
+			content.Values = values
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.FilesVersions)) {
-		of(name).FilesVersion = in.FilesVersions[name]
+		input, content := of(name)
+		input.FilesVersion = in.FilesVersions[name]
 		if given, ok := in.Files[name]; ok {
 			files, err := readFiles(given)
 			errs = appendError(errs, FilesAttribute, name, err)
-			of(name).Files = files
+			content.Files = files
 		}
+	}
+	for name, content := range contents {
+		found[name].Content = secret.Hide(*content)
 	}
 	return found, errors.Join(errs...)
 }
@@ -232,115 +239,11 @@ func (d Deployment) WithoutContent() Deployment {
 	if d.WriteOnly == nil {
 		return d
 	}
-	stripped := *d.WriteOnly
-	stripped.Values, stripped.Files = nil, slices.Clone(stripped.Files)
-	for i := range stripped.Files {
-		stripped.Files[i].Content = nil
+	stripped, files := *d.WriteOnly, slices.Clone(d.WriteOnly.Content.Reveal().Files)
+	for i := range files {
+		files[i].Content = nil
 	}
+	stripped.Content = secret.Hide(Content{Files: files})
 	d.WriteOnly = &stripped
 	return d
-}
-
-// HasSecretContent reports whether a deployment has decrypted files or write-only input with its
-// content.
-func (d Deployment) HasSecretContent() bool {
-	if d.isDecrypted() {
-		return true
-	}
-	return d.WriteOnly != nil && (d.WriteOnly.Values != nil || slices.ContainsFunc(d.WriteOnly.Files, func(f bundle.File) bool { return f.Content != nil }))
-}
-
-// ReadsSecrets reports whether values of a deployment come from Secrets on the cluster.
-func (d Deployment) ReadsSecrets() bool {
-	return slices.ContainsFunc(d.ValuesFrom(), func(s Source) bool { return s.Kind == Secret })
-}
-
-// HidesContent reports whether the objects of a deployment can contain secret values: from the
-// cluster, from write-only input or from an encrypted file.
-func (d Deployment) HidesContent() bool { return d.LacksContent() || d.isDecrypted() }
-
-func (d Deployment) isDecrypted() bool { return d.Bundle != nil && d.Bundle.HasSecrets() }
-
-// LacksContent reports whether a deployment is made from more than its digest covers: values from
-// the cluster, or write-only values.
-func (d Deployment) LacksContent() bool { return d.WriteOnly != nil || len(d.ValuesFrom()) > 0 }
-
-// SecretTexts returns the texts of a deployment that must not be printed: the texts of its
-// write-only input and the decrypted texts of its bundle.
-func (d Deployment) SecretTexts() []string {
-	var texts []string
-	if d.isDecrypted() {
-		texts = d.Bundle.Secrets.Texts
-	}
-	if d.WriteOnly == nil {
-		return texts
-	}
-	found := map[string]bool{}
-	addLeaves(found, d.WriteOnly.Values)
-	for _, file := range d.WriteOnly.Files {
-		addManifests(found, string(file.Content))
-	}
-	return append(slices.Sorted(maps.Keys(found)), texts...)
-}
-
-// Mask hides the secret texts of a deployment in another text.
-func (d Deployment) Mask(text string) string {
-	texts := d.SecretTexts()
-	if len(texts) == 0 {
-		return text
-	}
-	masker := &mask.Masker{}
-	masker.AddTexts(texts...)
-	return masker.Text(text)
-}
-
-// MaskError returns an error without the secret texts of a deployment.
-func (d Deployment) MaskError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return mask.WithText(err, d.Mask(err.Error()))
-}
-
-// addManifests adds the leaves of each object, except those that name the object or its type. A
-// file that is no YAML is added as one text.
-func addManifests(found map[string]bool, content string) {
-	for document := range strings.SplitSeq("\n"+content, "\n---") {
-		var object map[string]any
-		if yaml.Unmarshal([]byte(document), &object) != nil {
-			addText(found, document)
-			continue
-		}
-		for field, value := range object {
-			switch field {
-			case "apiVersion", "kind", "metadata", "type", "immutable":
-			default:
-				addLeaves(found, value)
-			}
-		}
-	}
-}
-
-func addLeaves(found map[string]bool, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, item := range value {
-			addLeaves(found, item)
-		}
-	case []any:
-		for _, item := range value {
-			addLeaves(found, item)
-		}
-	case string:
-		addText(found, value)
-	case float64:
-		addText(found, strconv.FormatFloat(value, 'f', -1, 64))
-		addText(found, fmt.Sprint(value)) // As templates write it.
-	}
-}
-
-func addText(found map[string]bool, text string) {
-	if text = strings.TrimSpace(text); text != "" {
-		found[text] = true
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -27,11 +28,11 @@ func TestWriteOnlyInputRead(t *testing.T) {
 		"nothing": {want: map[string]*target.WriteOnly{}},
 		"an object": {
 			in:   target.WriteOnlyInput{Values: map[string]any{"app": deep}, ValuesVersions: map[string]string{"app": "1"}},
-			want: map[string]*target.WriteOnly{"app": {Values: deep, ValuesVersion: "1"}},
+			want: map[string]*target.WriteOnly{"app": {Content: secret.Hide(target.Content{Values: deep}), ValuesVersion: "1"}},
 		},
 		"YAML": {
 			in:   target.WriteOnlyInput{Values: map[string]any{"app": "db: {password: " + planted + ", port: 5432}"}, ValuesVersions: map[string]string{"app": "1"}},
-			want: map[string]*target.WriteOnly{"app": {Values: deep, ValuesVersion: "1"}},
+			want: map[string]*target.WriteOnly{"app": {Content: secret.Hide(target.Content{Values: deep}), ValuesVersion: "1"}},
 		},
 		"all unknown": {
 			in:   target.WriteOnlyInput{ValuesVersions: map[string]string{"app": "1"}, FilesVersions: map[string]string{"web": "2"}},
@@ -43,7 +44,7 @@ func TestWriteOnlyInputRead(t *testing.T) {
 		},
 		"unknown content": {
 			in:   target.WriteOnlyInput{Files: map[string]any{"web": map[string]any{"b.yaml": target.Unknown{}, "a.yaml": "a: b"}}, FilesVersions: map[string]string{"web": "2"}},
-			want: map[string]*target.WriteOnly{"web": {FilesVersion: "2", Files: []bundle.File{{Name: "a.yaml", Content: []byte("a: b")}, {Name: "b.yaml", Content: []byte{}}}}},
+			want: map[string]*target.WriteOnly{"web": {FilesVersion: "2", Content: secret.Hide(target.Content{Files: []bundle.File{{Name: "a.yaml", Content: []byte("a: b")}, {Name: "b.yaml", Content: []byte{}}}})}},
 		},
 		"an empty version":   {in: target.WriteOnlyInput{Values: map[string]any{"app": deep}, ValuesVersions: map[string]string{"app": ""}}, err: "bundle app: values_wo_version: the version is empty"},
 		"no version":         {in: target.WriteOnlyInput{Values: map[string]any{"app": deep}}, err: "bundle app: values_wo: values_wo_version has no entry"},
@@ -80,7 +81,7 @@ func TestWriteOnlyInputRead(t *testing.T) {
 func TestDigestCoversVersionsOfWriteOnlyInput(t *testing.T) {
 	t.Parallel()
 	plain := target.Deployment{Digest: "v1-0"}
-	base := target.WriteOnly{ValuesVersion: "1", Values: map[string]any{"a": "b"}}
+	base := target.WriteOnly{ValuesVersion: "1", Content: secret.Hide(target.Content{Values: map[string]any{"a": "b"}})}
 	of := func(change func(*target.WriteOnly)) string {
 		changed := base
 		change(&changed)
@@ -91,15 +92,17 @@ func TestDigestCoversVersionsOfWriteOnlyInput(t *testing.T) {
 		digest string
 		equal  bool
 	}{
-		"another value":                   {of(func(w *target.WriteOnly) { w.Values = map[string]any{"a": planted} }), true},
-		"a value that is not known":       {of(func(w *target.WriteOnly) { w.Values = nil }), true},
+		"another value": {of(func(w *target.WriteOnly) {
+			w.Content = secret.Hide(target.Content{Values: map[string]any{"a": planted}})
+		}), true},
+		"a value that is not known":       {of(func(w *target.WriteOnly) { w.Content = secret.Hide(target.Content{}) }), true},
 		"another version":                 {of(func(w *target.WriteOnly) { w.ValuesVersion = "2" }), false},
 		"files too":                       {of(func(w *target.WriteOnly) { w.FilesVersion = "1" }), false},
 		"the version of files instead":    {of(func(w *target.WriteOnly) { w.ValuesVersion, w.FilesVersion = "", "1" }), false},
 		"none":                            {plain.WithWriteOnly(nil).Digest, false},
 		"the same without the content":    {plain.WithWriteOnly(&base).WithoutContent().Digest, true},
 		"another digest of the rest":      {target.Deployment{Digest: "v1-1"}.WithWriteOnly(&base).Digest, false},
-		"content of files does not count": {of(func(w *target.WriteOnly) { w.Files = []bundle.File{{Name: "a"}} }), true},
+		"content of files does not count": {of(func(w *target.WriteOnly) { w.Content = secret.Hide(target.Content{Files: []bundle.File{{Name: "a"}}}) }), true},
 	} {
 		if (row.digest == same) != row.equal {
 			t.Errorf("%s: %s beside %s", name, row.digest, same)
@@ -112,13 +115,13 @@ func TestDigestCoversVersionsOfWriteOnlyInput(t *testing.T) {
 
 func TestSecretTexts(t *testing.T) {
 	t.Parallel()
-	d := target.Deployment{WriteOnly: &target.WriteOnly{
+	d := target.Deployment{WriteOnly: &target.WriteOnly{Content: secret.Hide(target.Content{
 		Values: map[string]any{"list": []any{map[string]any{"a": "first secret"}}, "pin": 12345678.0},
 		Files: []bundle.File{
 			{Name: "a.yaml", Content: []byte("kind: Secret\nmetadata: {name: visible}\nstringData: {a: second/secret}\n---\nkind: Secret\ndata: {b: dGhpcmQgc2VjcmV0}\n")},
 			{Name: "b.yaml", Content: []byte("[broken secret")},
 		},
-	}}
+	})}}
 	texts := d.SecretTexts()
 	for _, want := range []string{"first secret", "12345678", "1.2345678e+07", "second/secret", "dGhpcmQgc2VjcmV0", "[broken secret"} {
 		if !slices.Contains(texts, want) {
@@ -148,7 +151,7 @@ func FuzzWriteOnlyInput(f *testing.F) {
 			t.Errorf("the error %v has no type", err)
 		}
 		target.Deployment{WriteOnly: read["app"]}.SecretTexts()
-		if _, err := json.Marshal(read["app"].Values); err != nil {
+		if _, err := json.Marshal(read["app"].Content.Reveal().Values); err != nil {
 			t.Errorf("what was read cannot be written: %v", err)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/client"
@@ -205,14 +206,14 @@ func TestErrorsAreShort(t *testing.T) {
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
 
-	const secret, leaf = "a-secret-value", "ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]"
-	secrets := &bundle.Secrets{
-		Files:  map[string][]byte{"s.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + secret + "}\n")},
-		Leaves: map[string]any{leaf: secret}, Texts: []string{secret},
-	}
+	const word, leaf = "a-secret-value", "ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]"
+	secrets := secret.Hide(&bundle.Decrypted{
+		Files:  map[string][]byte{"s.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + word + "}\n")},
+		Leaves: map[string]any{leaf: word}, Texts: []string{word},
+	})
 	const encryptedManifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: ENC[AES256_GCM,data:x]}\nsops: {}\n"
 	encrypted := func(d *target.Deployment) {
-		d.Bundle.Secrets, d.Digest = secrets, d.Bundle.Content // Equal digests are rendered once.
+		d.Bundle.Decrypted, d.Digest = secrets, d.Bundle.Content // Equal digests are rendered once.
 		d.Options.Helm = &fleetyaml.Helm{Values: map[string]any{"word": leaf}}
 	}
 	workers := newClient(t)
@@ -224,9 +225,9 @@ func TestEncrypted(t *testing.T) {
 		d    target.Deployment
 		want string
 	}{
-		"values":    {chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {word: {{ .Values.word }}}\n"), "word: " + secret},
-		"manifests": {deployment(map[string]string{"s.yaml": encryptedManifest}, encrypted), "key: " + secret},
-		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": encryptedManifest}, encrypted), "key: " + secret},
+		"values":    {chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {word: {{ .Values.word }}}\n"), "word: " + word},
+		"manifests": {deployment(map[string]string{"s.yaml": encryptedManifest}, encrypted), "key: " + word},
+		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": encryptedManifest}, encrypted), "key: " + word},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestEncrypted(t *testing.T) {
 			_, _, templating := charts.Template(t.Context(), d, "v1.30.0")
 			_, applying := charts.Chart(t.Context(), d, render.Revision{Number: 1}, nil, nil)
 			for _, err := range []error{planning, templating, applying} {
-				if err != nil && strings.Contains(err.Error(), secret) {
+				if err != nil && strings.Contains(err.Error(), word) {
 					t.Errorf("the error shows a value: %v", err)
 				}
 			}

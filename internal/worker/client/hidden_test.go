@@ -13,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -40,10 +41,10 @@ func secretInputs() map[string]func(d *target.Deployment) {
 	return map[string]func(d *target.Deployment){
 		"sops": func(d *target.Deployment) {
 			values(d, inRepository)
-			d.Bundle.Secrets = &bundle.Secrets{Leaves: map[string]any{inRepository: password}, Texts: []string{password}}
+			d.Bundle.Decrypted = secret.Hide(&bundle.Decrypted{Leaves: map[string]any{inRepository: password}, Texts: []string{password}})
 		},
 		"values_wo": func(d *target.Deployment) {
-			d.WriteOnly = &target.WriteOnly{Values: map[string]any{"password": password}}
+			d.WriteOnly = &target.WriteOnly{Content: secret.Hide(target.Content{Values: map[string]any{"password": password}})}
 		},
 		"valuesFrom": func(d *target.Deployment) { // The provider has read the Secret.
 			values(d, password)

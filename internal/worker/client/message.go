@@ -37,6 +37,8 @@ type Request struct {
 	// Deployment has a bundle without files and definition. A worker that does not have the files
 	// requests them.
 	Deployment target.Deployment
+	// Content is the content of its write-only input, which no encoder writes.
+	Content target.Content
 	// KubeVersion is used by Template, and Revision by Apply and Upgrade.
 	KubeVersion string
 	Revision    render.Revision
@@ -46,15 +48,11 @@ type Request struct {
 
 // newRequest removes data that workers do not need.
 func newRequest(d target.Deployment) Request {
+	d, content := render.Open(d)
 	of := d.Bundle
 	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
 	d.Cluster, d.Partitions, d.Public = "", nil, nil // Equal input is rendered alike.
-	if of.HasSecrets() && d.Options.Helm != nil {
-		helm := *d.Options.Helm
-		helm.Values = of.PlainValues(helm.Values)
-		d.Options.Helm = &helm
-	}
-	return Request{Deployment: d}
+	return Request{Deployment: d, Content: content}
 }
 
 var _, _, _ worker.Failing = (*Planned)(nil), (*Templated)(nil), (*Applied)(nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/client"
@@ -104,6 +105,9 @@ func (s *service) read(data []byte, ask asker) (client.Request, error) {
 	var request client.Request
 	if err := worker.Unmarshal(data, &request); err != nil {
 		return request, err
+	}
+	if input := request.Deployment.WriteOnly; input != nil {
+		input.Content = secret.Hide(request.Content)
 	}
 	of := request.Deployment.Bundle
 	key := bundleKey{name: of.Name, content: of.Content}

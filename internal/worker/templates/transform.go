@@ -108,7 +108,7 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
 		return nil, fmt.Errorf("bundle %s: release name %q: %w", d.Bundle.Name, d.Release, err)
 	}
-	values := render.Values(d)
+	values := d.PlainValues()
 	if err := processDependencies(d, loaded, values); err != nil {
 		return nil, err
 	}
