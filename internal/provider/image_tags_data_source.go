@@ -39,7 +39,7 @@ const (
 
 func (d *imageTagsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	semver := framework.OptionalObject("The largest version in a range. Tags that are no semantic version do not count.", map[string]schema.Attribute{
-		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`, or `*` for all. Required. Pre-releases count only if the range has one, as in `>=1.0.0-0`."),
+		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`, or `*` for all. Pre-releases count only if the range has one, as in `>=1.0.0-0`. Required."),
 	})
 	semver.Validators = []validator.Object{framework.Criteria{"range"}, objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("alphabetical"), path.MatchRelative().AtParent().AtName("numerical"))}
 	alphabetical := framework.OptionalObject("The last tag in the alphabet.", orderAttributes())

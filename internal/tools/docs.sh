@@ -30,7 +30,8 @@ terraform {
 EOF
 export TF_CLI_CONFIG_FILE=$work/cli.tfrc
 
-"$cli" -chdir="$work" providers schema -json >"$work/schema.json"
+"$cli" -chdir="$work" providers schema -json >"$work/printed.json"
+(cd internal/tools && go run ./required) <"$work/printed.json" >"$work/schema.json"
 
 "$cli" fmt -recursive examples
 for step in generate validate; do
