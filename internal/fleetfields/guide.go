@@ -27,6 +27,12 @@ This guide lists every field of the types of Fleet VERSION: ` + "`fleet.yaml`" +
 | none | It has no counterpart, or it decides nothing. The table says why, and what to use instead. |
 
 A key that Fleet does not have is an error, too. With ` + "`strict = false`" + ` of the ` + "`fleet_gitrepo`" + ` it is a note.
+
+Editors with a language server for YAML complete the keys and report misspelt ones, with this first line of a ` + "`fleet.yaml`" + `:
+
+` + "```yaml" + `
+# yaml-language-server: $schema=https://raw.githubusercontent.com/agentless-fleet/terraform-provider-fleet/main/schemas/fleet-yaml.json
+` + "```" + `
 `
 
 // guide returns the template of the guide.
