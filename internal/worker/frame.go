@@ -66,7 +66,7 @@ func writeFrame(w io.Writer, kind frameKind, call uint32, parts ...[]byte) error
 	for _, part := range parts {
 		size += len(part)
 	}
-	if size > math.MaxUint32 {
+	if int64(size) > math.MaxUint32 {
 		return &tooLongError{kind: kind, length: int64(size), limit: math.MaxUint32}
 	}
 
