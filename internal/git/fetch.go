@@ -64,10 +64,7 @@ func (c *Client) admit(ctx context.Context, at location) (context.Context, fetch
 
 // tree returns the files of a commit, which is fetched once for all callers that have the same rights.
 func (c *Client) tree(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref) (tree, error) {
-	key := at.user + " " + at.String() + " " + commit.String()
-	if !admitted.Entitled || !admitted.Trusted {
-		key = c.access.boundary.KeyFor(ctx, at.scope(), key)
-	}
+	key := c.keyOf(ctx, at, admitted, commit)
 	if found, ok, err := c.fetched(key); ok || err != nil {
 		return found, err
 	}
@@ -81,6 +78,15 @@ func (c *Client) tree(ctx context.Context, at location, admitted fetch.Admission
 		found, _, err := c.fetched(key)
 		return found, err
 	})
+}
+
+// keyOf returns the key of a commit in the trees of the client. Callers with the same rights share it.
+func (c *Client) keyOf(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash) string {
+	key := at.user + " " + at.String() + " " + commit.String()
+	if !admitted.Entitled || !admitted.Trusted {
+		key = c.access.boundary.KeyFor(ctx, at.scope(), key)
+	}
+	return key
 }
 
 func (c *Client) fetched(key string) (found tree, ok bool, err error) {

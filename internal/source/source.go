@@ -27,6 +27,12 @@ type Ref = struct {
 	Revision string
 }
 
+// About describes a commit.
+type About = struct {
+	Author  string
+	Subject string
+}
+
 // Git reads repositories.
 type Git interface {
 	// Resolve returns the current commit of ref.
@@ -36,6 +42,8 @@ type Git interface {
 	Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
 	// FetchWithSubmodules is Fetch with the files of submodules in their folders.
 	FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
+	// About returns the author and the subject of a commit that was fetched. It fetches nothing.
+	About(ctx context.Context, repo, commit string) (about About, ok bool)
 }
 
 // Generated is one bundle and a descriptor from which it can be made again.
