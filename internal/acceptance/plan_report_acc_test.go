@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -111,6 +113,47 @@ func TestAccPlanReport(t *testing.T) {
 
 	w.run(t, "destroy", "-auto-approve", "-input=false")
 	expect("a destroy", "all: destroy", "a/hidden remove", "  hidden removed", "  hidden removed", "a/logs remove", "  logs removed")
+}
+
+// A report has the commits of bundles from git, and describes the one that this run has fetched.
+func TestAccPlanReportOfCommits(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	git := gittest.New(t, gittest.Options{})
+	commit := func(message, color string) string {
+		t.Helper()
+		hash, err := git.Commit(t.Context(), "fleet", "main", message, map[string]string{
+			"apps/one/fleet.yaml": "defaultNamespace: " + s.namespace + "\n", "apps/one/cm.yaml": configMap("one", color),
+			"apps/two/fleet.yaml": "defaultNamespace: " + s.namespace + "\n", "apps/two/cm.yaml": configMap("two", "x"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	file := filepath.Join(w.dir, "plan.json")
+	w.env = append(w.env, "FLEET_REPORT="+file)
+	w.configure(t, s.provider("", on),
+		fmt.Sprintf("resource \"fleet_gitrepo\" \"fleet\" {\n  name = \"fleet\"\n  repo = %q\n  branch = \"main\"\n  paths = [\"apps\"]\n}\n", git.URL("fleet")),
+		target("", "fleet_gitrepo.fleet.bundles"))
+	expect := func(title string, want ...planreport.Source) {
+		t.Helper()
+		read, _ := readPlanReport(t, file)
+		for i := range want {
+			want[i].Repository = git.URL("fleet")
+		}
+		if diff := cmp.Diff(want, read.Targets[0].Sources); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", title, diff)
+		}
+	}
+	first := commit("Add two apps", "x")
+	w.apply(t)
+	second := commit("Paint it\n\nBecause.", "y")
+	w.run(t, "plan", "-input=false")
+	expect("a change", planreport.Source{Bundle: "fleet-apps-one", CommitBefore: first, CommitAfter: second, Subject: "Paint it", Author: "gittest"},
+		planreport.Source{Bundle: "fleet-apps-two", CommitBefore: first, CommitAfter: first})
+	w.run(t, "destroy", "-auto-approve", "-input=false")
+	expect("a destroy", planreport.Source{Bundle: "fleet-apps-one", CommitBefore: first}, planreport.Source{Bundle: "fleet-apps-two", CommitBefore: first})
 }
 
 // Nothing is known about a create on clusters with unknown labels. The apply knows the labels and

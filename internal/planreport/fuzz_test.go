@@ -30,6 +30,7 @@ func FuzzPage(f *testing.F) {
 		report := newReport([]Target{{
 			Owner: "o", Name: "n" + name, Clusters: []Cluster{{Name: name, Labels: map[string]string{name: text}, Groups: []string{name}}}, Bundles: []string{name},
 			Deployments: []Deployment{{Cluster: name, Bundle: name, Reason: text, Objects: []Object{{Key: name}}, Notes: []string{text}, Diff: name}},
+			Sources:     []Source{{Bundle: name, Repository: text, CommitAfter: name, Subject: text, Author: text}},
 			Stages:      []Stage{{Text: text, Deployments: []string{name}}}, Warnings: []Warning{{Summary: text, Detail: text}}, Diffs: map[string]string{name: text},
 		}})
 		report.Targets[0].edit(mask.PrintableLine, mask.Printable)
@@ -48,8 +49,8 @@ func FuzzPage(f *testing.F) {
 			t.Errorf("signs of HTML in %q", data)
 		}
 		var read Report
-		if err := json.Unmarshal(data, &read); err != nil {
-			t.Fatal(err)
+		if err := json.Unmarshal(data, &read); err != nil || !withObjects(&read) {
+			t.Fatalf("%v in %s", err, data)
 		}
 		if diff := cmp.Diff(report, read); diff != "" {
 			t.Errorf("the data (-want +got):\n%s", diff)

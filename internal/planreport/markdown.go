@@ -20,6 +20,8 @@ const (
 	maxLeftOut = 400
 	// maxNamed is how many clusters are named, and maxObjects how many objects.
 	maxNamed, maxObjects = 12, 100
+	// shortCommit is how many digits of a commit are shown.
+	shortCommit = 10
 	// maxDetail is how many bytes of a warning are shown.
 	maxDetail = 4000
 )
@@ -83,17 +85,13 @@ func counted(number int, thing string) string {
 }
 
 func summaryBlocks(targets []Target) []block {
-	blocks := []block{{text: "## Fleet plan\n\n| target | + added | ~ changed | − removed | = kept | ‖ held | ? unknown |\n|---|--:|--:|--:|--:|--:|--:|\n"}}
+	blocks := []block{{text: "## Fleet plan\n\n| target | + added | ~ changed | » taken over | − removed | = kept | ‖ held | ? unknown | warnings |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"}}
 	for i := range targets {
 		t := &targets[i]
 		s := t.Summary
 		operation := map[Operation]string{Create: " (created)", Destroy: " (destroyed)"}[t.Operation]
-		changed := fmt.Sprint(s.Change)
-		if s.TakenOver > 0 {
-			changed += fmt.Sprintf(" (%d taken over)", s.TakenOver)
-		}
-		blocks = append(blocks, block{thing: "target", text: fmt.Sprintf("| %s%s | %d | %s | %d | %d | %d | %d |\n",
-			code(t.Name), operation, s.Add, changed, s.Remove, s.Keep, s.Held, s.Unknown)})
+		blocks = append(blocks, block{thing: "target", text: fmt.Sprintf("| %s%s | %d | %d | %d | %d | %d | %d | %d | %d |\n",
+			code(t.Name), operation, s.Add, s.Change-s.TakenOver, s.TakenOver, s.Remove, s.Keep, s.Held, s.Unknown, len(t.Warnings))})
 	}
 	for i := range targets {
 		if targets[i].Unknown != "" {
@@ -114,14 +112,14 @@ func bundleBlocks(t *Target) []block {
 		if clusters[d.Bundle] == nil {
 			clusters[d.Bundle] = map[Action][]string{}
 		}
-		clusters[d.Bundle][d.Action] = append(clusters[d.Bundle][d.Action], d.Cluster)
+		clusters[d.Bundle][d.shown()] = append(clusters[d.Bundle][d.shown()], d.Cluster)
 	}
 	if len(clusters) == 0 {
 		return []block{{text: "\nTarget " + code(t.Name) + ": no deployment changes.\n"}}
 	}
 	blocks := []block{{text: "\n### Target " + code(t.Name) + "\n\n| bundle | what | clusters |\n|---|---|---|\n"}}
 	for _, bundle := range t.Bundles {
-		for _, action := range []Action{Remove, Change, Add, Held, Unknown} {
+		for _, action := range []Action{Remove, takenOver, Change, Add, Held, Unknown} {
 			if of := clusters[bundle][action]; len(of) > 0 {
 				blocks = append(blocks, block{thing: "line about bundles", text: fmt.Sprintf("| %s | %s | %s |\n", code(bundle), markOf(action), named(of))})
 			}
@@ -130,8 +128,21 @@ func bundleBlocks(t *Target) []block {
 	return blocks
 }
 
+// takenOver is shown in place of the action of a deployment that is taken over. It is in no report as
+// an Action.
+const takenOver = "taken over"
+
+func (d *Deployment) shown() Action {
+	if d.TakenOver && d.Action == Change {
+		return takenOver
+	}
+	return d.Action
+}
+
 func markOf(action Action) string {
 	switch action {
+	case takenOver:
+		return "» taken over"
 	case Add:
 		return "+ added"
 	case Change:
@@ -201,16 +212,16 @@ func changeBlocks(t *Target) []block {
 		if !slices.Contains([]Action{Remove, Change, Add}, d.Action) {
 			continue
 		}
-		id := fmt.Sprintf("%s\n%s\n%s\n%q\n%s", d.Bundle, d.Action, d.Diff, d.Notes, objectLines(&d))
+		id := fmt.Sprintf("%s\n%s\n%s\n%q\n%s", d.Bundle, d.shown(), d.Diff, d.Notes, objectLines(&d))
 		if known[id] == nil {
 			known[id] = &sameChange{of: d}
 			changes = append(changes, known[id])
 		}
 		known[id].clusters = append(known[id].clusters, d.Cluster)
 	}
-	order := map[Action]int{Remove: 0, Change: 1, Add: 2}
+	order := map[Action]int{Remove: 0, takenOver: 1, Change: 2, Add: 3}
 	slices.SortStableFunc(changes, func(a, b *sameChange) int {
-		return cmp.Or(order[a.of.Action]-order[b.of.Action], strings.Compare(a.of.Bundle, b.of.Bundle))
+		return cmp.Or(order[a.of.shown()]-order[b.of.shown()], strings.Compare(a.of.Bundle, b.of.Bundle))
 	})
 	blocks := make([]block, len(changes))
 	for i, change := range changes {
@@ -222,20 +233,46 @@ func changeBlocks(t *Target) []block {
 func (t *Target) details(change *sameChange) string {
 	var text strings.Builder
 	d := &change.of
-	mark, _, _ := strings.Cut(markOf(d.Action), " ")
+	mark, _, _ := strings.Cut(markOf(d.shown()), " ")
 	fmt.Fprintf(&text, "\n<details><summary>%s %s on %s: %s</summary>\n\n", mark, code(d.Bundle), named(change.clusters), d.objectsText())
-	for _, note := range d.Notes {
-		fmt.Fprintf(&text, "- %s\n", code(mask.PrintableLine(note)))
+	var lines []string
+	for _, s := range t.Sources {
+		if d.Action == Remove {
+			s.CommitAfter, s.Subject, s.Author = "", "", ""
+		}
+		if s.Bundle == d.Bundle && s.CommitBefore+s.CommitAfter != "" {
+			lines = append(lines, "- commit "+s.text()+"\n")
+		}
 	}
-	shown := cmp.Or(t.Diffs[d.Diff], objectLines(d))
-	if shown != "" {
-		if len(d.Notes) > 0 {
+	for _, note := range d.Notes {
+		lines = append(lines, "- "+code(mask.PrintableLine(note))+"\n")
+	}
+	text.WriteString(strings.Join(lines, ""))
+	if shown := cmp.Or(t.Diffs[d.Diff], objectLines(d)); shown != "" {
+		if len(lines) > 0 {
 			text.WriteString("\n")
 		}
 		text.WriteString(fenced("diff", shown))
 	}
 	text.WriteString("\n</details>\n")
 	return text.String()
+}
+
+func (s *Source) text() string {
+	var commits []string
+	for _, commit := range []string{s.CommitBefore, s.CommitAfter} {
+		if commit != "" {
+			commits = append(commits, code(commit[:min(shortCommit, len(commit))]))
+		}
+	}
+	text := strings.Join(slices.Compact(commits), " → ")
+	if s.Subject != "" {
+		text += " " + code(s.Subject)
+	}
+	if s.Author != "" {
+		text += " by " + code(s.Author)
+	}
+	return text
 }
 
 func (d *Deployment) objectsText() string {

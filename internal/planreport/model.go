@@ -36,15 +36,32 @@ type Target struct {
 	// Run is the same for all entries that one run of Terraform wrote.
 	Run string `json:"run"`
 	// Unknown is why nothing is known before the apply, "" if something is known.
-	Unknown     string       `json:"unknown,omitempty"`
-	Summary     Summary      `json:"summary"`
-	Clusters    []Cluster    `json:"clusters"`
-	Bundles     []string     `json:"bundles"`
+	Unknown  string    `json:"unknown,omitempty"`
+	Summary  Summary   `json:"summary"`
+	Clusters []Cluster `json:"clusters"`
+	Bundles  []string  `json:"bundles"`
+	// Sources are the commits of the bundles that are from git.
+	Sources     []Source     `json:"sources"`
 	Deployments []Deployment `json:"deployments"`
 	Stages      []Stage      `json:"stages"`
 	Warnings    []Warning    `json:"warnings"`
 	// Diffs are the texts of changes, by the ids in Deployment.Diff.
 	Diffs map[string]string `json:"diffs"`
+	// ObjectLists are lists of objects, by the ids in Deployment.ObjectsList. Only a page has them.
+	ObjectLists map[string][]Object `json:"object_lists,omitempty"`
+}
+
+// Source is where a bundle is from. CommitBefore is the commit that it was made from at the last
+// apply, and CommitAfter that of the plan. Both are "" if they are not known. The bundle keeps its
+// commit until its content changes.
+type Source struct {
+	Bundle       string `json:"bundle"`
+	Repository   string `json:"repository"`
+	CommitBefore string `json:"commit_before,omitempty"`
+	CommitAfter  string `json:"commit_after,omitempty"`
+	// Subject and Author describe CommitAfter, if this run has fetched it.
+	Subject string `json:"subject,omitempty"`
+	Author  string `json:"author,omitempty"`
 }
 
 // Summary counts deployments by their actions.
@@ -102,7 +119,9 @@ type Deployment struct {
 	// Objects are the objects that change, and Unchanged is the number of the others.
 	Objects   []Object `json:"objects,omitempty"`
 	Unchanged int      `json:"unchanged,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
+	// ObjectsList is the id of a list in ObjectLists, which is then in place of Objects.
+	ObjectsList string   `json:"objects_list,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
 	// Diff is the id of a text in Diffs of the target.
 	Diff string `json:"diff,omitempty"`
 }
@@ -162,6 +181,12 @@ func (t *Target) edit(name, text func(string) string) {
 		t.Clusters[i].edit(name, text)
 	}
 	editAll(t.Bundles, name)
+	for i, s := range t.Sources {
+		t.Sources[i] = Source{
+			Bundle: name(s.Bundle), Repository: name(text(s.Repository)), CommitBefore: name(s.CommitBefore), CommitAfter: name(s.CommitAfter),
+			Subject: name(text(s.Subject)), Author: name(text(s.Author)),
+		}
+	}
 	for i := range t.Deployments {
 		t.Deployments[i].edit(name, text)
 	}

@@ -28,6 +28,8 @@ type Input struct {
 	Clusters []target.Cluster
 	Groups   []target.Group
 	Warnings []Warning
+	// Sources are the commits of bundles. Those of other bundles than the target has are left out.
+	Sources []Source
 	// Shown returns a foreign text without secret values, and printable.
 	Shown func(text string) string
 }
@@ -39,7 +41,7 @@ const maxWarning = 64 << 10
 func Planned(in Input) Target {
 	made := Target{
 		Owner: in.Owner, Name: in.Name, Operation: in.Operation, Unknown: in.Unknown, PlannedAt: time.Now().UTC().Truncate(time.Second),
-		Diffs: map[string]string{}, Stages: []Stage{}, Warnings: []Warning{},
+		Diffs: map[string]string{}, Stages: []Stage{}, Warnings: []Warning{}, Sources: []Source{},
 	}
 	for _, warning := range in.Warnings {
 		made.Warnings = append(made.Warnings, Warning{
@@ -58,6 +60,7 @@ func Planned(in Input) Target {
 		in.Plan.Unknown.Each(func(cause string, of []string) { addNote(deployments, of, cause) })
 	}
 	made.addDeployments(deployments)
+	made.addSources(in)
 	made.Clusters = clustersOf(made.Deployments, in.Clusters, in.Groups)
 	made.edit(func(name string) string { return name }, in.Shown)
 	return made
@@ -76,6 +79,21 @@ func (t *Target) addDeployments(deployments map[deploy.Key]*Deployment) {
 	}
 	t.Bundles = slices.AppendSeq(make([]string, 0, len(bundles)), maps.Keys(bundles))
 	slices.Sort(t.Bundles)
+}
+
+// maxSubject is how many bytes of the subject of a commit, and of its author, are in a report.
+const maxSubject = 200
+
+// addSources adds the sources of the bundles of the target, in the order of Bundles.
+func (t *Target) addSources(in Input) {
+	for _, s := range in.Sources {
+		if !slices.Contains(t.Bundles, s.Bundle) {
+			continue
+		}
+		s.Subject, s.Author = mask.WithoutMiddle(in.Shown(s.Subject), maxSubject), mask.WithoutMiddle(in.Shown(s.Author), maxSubject)
+		t.Sources = append(t.Sources, s)
+	}
+	slices.SortStableFunc(t.Sources, func(a, b Source) int { return strings.Compare(a.Bundle, b.Bundle) })
 }
 
 func (s *Summary) count(action Action) {

@@ -103,6 +103,11 @@ func mixed() planreport.Input {
 			{Name: "prod", Selector: fleetyaml.Selector{MatchLabels: map[string]string{"env": "prod"}}},
 			{Name: "europe", Selector: fleetyaml.Selector{MatchLabels: map[string]string{"region": "eu"}}},
 		},
+		Sources: []planreport.Source{
+			{Bundle: "web", Repository: "https://git.example.com/fleet", CommitBefore: "0c51aa7e22d1b81f20d6c3ee4f0d1c2b9a77e02c", CommitAfter: "91c3d27fe00477d20b91fa4c5be0ac881d87aa01", Subject: "Paint it kiwi-7f3a91", Author: "Jane\u202e Doe"},
+			{Bundle: "logs", Repository: "https://git.example.com/fleet", CommitBefore: "0c51aa7e22d1b81f20d6c3ee4f0d1c2b9a77e02c", CommitAfter: "0c51aa7e22d1b81f20d6c3ee4f0d1c2b9a77e02c"},
+			{Bundle: "unused", Repository: "https://git.example.com/other", CommitBefore: "0c51aa7e22d1b81f20d6c3ee4f0d1c2b9a77e02c"},
+		},
 		Warnings: []planreport.Warning{{Summary: "Target prod: objects move", Detail: "  - x\n\npassword kiwi-7f3a91\u202e"}},
 	}
 }
@@ -154,6 +159,7 @@ func hostile() planreport.Input {
 		Prior:    map[deploy.Key]deploy.Record{key(name, bundle): record("web", "v1-old", map[string]string{object: "y"})},
 		Clusters: []target.Cluster{{Name: name, Labels: map[string]string{"<b>": "</script>\u2029"}}},
 		Warnings: []planreport.Warning{{Summary: text, Detail: text}},
+		Sources:  []planreport.Source{{Bundle: bundle, Repository: text, CommitAfter: text, Subject: text, Author: name}},
 	}
 	in.Diff.Diffs = append(in.Diff.Diffs, diff.Preview{
 		Cluster: name, Bundle: bundle, Kind: diff.Modified, Notes: []string{text}, Objects: []diff.ObjectChange{{Key: object, Before: "a: 1\n", After: "a: " + text + "\n"}},

@@ -67,6 +67,9 @@ func parse(data []byte) (Report, error) {
 	if report.Format != Format {
 		return Report{}, fmt.Errorf("reading a report: its format is %d, not %d", report.Format, Format)
 	}
+	if !withObjects(&report) {
+		return Report{}, errors.New("reading a report: its lists of objects are not those of a report")
+	}
 	seen := map[key]bool{}
 	for i := range report.Targets {
 		t := &report.Targets[i]
@@ -95,7 +98,7 @@ func (t *Target) isOrdered() bool {
 // null.
 func (t *Target) fill() {
 	t.Clusters, t.Bundles, t.Deployments = orEmpty(t.Clusters), orEmpty(t.Bundles), orEmpty(t.Deployments)
-	t.Stages, t.Warnings = orEmpty(t.Stages), orEmpty(t.Warnings)
+	t.Stages, t.Warnings, t.Sources = orEmpty(t.Stages), orEmpty(t.Warnings), orEmpty(t.Sources)
 	for i := range t.Clusters {
 		t.Clusters[i].Groups = orEmpty(t.Clusters[i].Groups)
 	}

@@ -87,6 +87,7 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 		return nil
 	}
 	t.Run = w.run
+	t.fill()
 	t.edit(mask.PrintableLine, mask.Printable)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -337,7 +337,7 @@ func TestMarkdownIsCut(t *testing.T) {
 	if runes := len([]rune(text)); runes > 60_000 || runes < 59_000 {
 		t.Errorf("%d characters", runes)
 	}
-	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning.", 900-shown)
+	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning. The HTML", 900-shown)
 	if !strings.Contains(text, want) || shown < 100 {
 		t.Errorf("%d diffs are shown, and the text ends with %q, without %q", shown, text[len(text)-300:], want)
 	}

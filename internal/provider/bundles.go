@@ -121,6 +121,17 @@ func elementsOf(bundles types.Map) map[string]source.Element {
 	return found
 }
 
+// elementsIn reads the known elements of a bundles attribute. The names of its bundles are unique.
+func elementsIn(bundles types.List) map[string]source.Element {
+	found := map[string]source.Element{}
+	for _, value := range bundles.Elements() {
+		if of, ok := value.(types.Map); ok {
+			maps.Copy(found, elementsOf(of))
+		}
+	}
+	return found
+}
+
 // bundlesOf converts elements to a Terraform map.
 func bundlesOf(elements map[string]source.Element) types.Map {
 	values := make(map[string]attr.Value, len(elements))
@@ -169,12 +180,7 @@ func otherBlock(err error) string {
 
 // describer returns a function that describes the provenance of a deployment.
 func describer(name string, bundles types.List) func(target.Deployment) string {
-	commits := map[string]string{}
-	for _, value := range bundles.Elements() {
-		if of, ok := value.(types.Map); ok {
-			maps.Copy(commits, source.Commits(elementsOf(of)))
-		}
-	}
+	commits := source.Commits(elementsIn(bundles))
 	return func(d target.Deployment) string {
 		return deploy.Provenance(name, d, commits[d.Bundle.Name], os.Getenv)
 	}

@@ -1,10 +1,13 @@
 package provider
 
 import (
+	"context"
+	"maps"
 	"os"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
@@ -31,6 +34,8 @@ type planReporter struct {
 	*providerData
 
 	before *targetState
+	// bundles are those of the plan, null if the target is removed.
+	bundles types.List
 }
 
 // comparedAs returns how the objects of a plan are compared. A report has the comparison even if
@@ -44,25 +49,42 @@ func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
 
 // addPlan reports what happens to the deployments. said are warnings that the report has in another
 // form.
-func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, said []report.Message, diags *diag.Diagnostics) {
-	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(said, report.Diff(name, found)))}, diags)
+func (r planReporter) addPlan(ctx context.Context, operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, said []report.Message, diags *diag.Diagnostics) {
+	r.add(ctx, planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(said, report.Diff(name, found)))}, diags)
 }
 
 // addUnknown reports that nothing about the target is known before the apply.
-func (r planReporter) addUnknown(name, reason string, diags *diag.Diagnostics) {
-	r.add(planreport.Input{Operation: operationOf(r.before), Name: name, Unknown: reason, Warnings: warningsIn(*diags, nil)}, diags)
+func (r planReporter) addUnknown(ctx context.Context, name, reason string, diags *diag.Diagnostics) {
+	r.add(ctx, planreport.Input{Operation: operationOf(r.before), Name: name, Unknown: reason, Warnings: warningsIn(*diags, nil)}, diags)
 }
 
-func (r planReporter) add(in planreport.Input, diags *diag.Diagnostics) {
+func (r planReporter) add(ctx context.Context, in planreport.Input, diags *diag.Diagnostics) {
 	if !r.planReport.IsWanted() || diags.HasError() {
 		return
 	}
 	in.Owner, in.Prior, in.Groups, in.Shown = r.Owner, r.before.known.Records, r.Groups, r.masker.Shown
 	in.Clusters, _ = r.clusters.Facts()
+	in.Sources = r.sources(ctx)
 	id := r.before.ID.ValueString()
 	if err := r.planReport.Add(planreport.Planned(in), id != "" && !r.repeats(id)); err != nil {
 		diagnostics.Add(diags, report.NoPlanReport(err))
 	}
+}
+
+// sources returns the commits of the bundles, before and after the plan.
+func (r planReporter) sources(ctx context.Context) []planreport.Source {
+	found := map[string]planreport.Source{}
+	for name, origin := range r.source.Origins(ctx, elementsIn(r.before.Bundles)) {
+		found[name] = planreport.Source{Bundle: name, Repository: origin.Repository, CommitBefore: origin.Commit}
+	}
+	for name, origin := range r.source.Origins(ctx, elementsIn(r.bundles)) {
+		of := planreport.Source{Bundle: name, Repository: origin.Repository, CommitAfter: origin.Commit, Subject: origin.About.Subject, Author: origin.About.Author}
+		if former := found[name]; former.Repository == of.Repository {
+			of.CommitBefore = former.CommitBefore
+		}
+		found[name] = of
+	}
+	return slices.Collect(maps.Values(found))
 }
 
 func operationOf(before *targetState) planreport.Operation {

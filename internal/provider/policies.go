@@ -1,10 +1,7 @@
 package provider
 
 import (
-	"maps"
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
@@ -27,12 +24,7 @@ func checkerOf(s config.Settings, m *targetModel, clusters []target.Cluster, fil
 		diagnostics.Add(diags, report.InvalidPolicies(err))
 		return nil
 	}
-	repositories := map[string]string{}
-	for _, value := range m.Bundles.Elements() {
-		if of, ok := value.(types.Map); ok {
-			maps.Copy(repositories, source.Repositories(elementsOf(of)))
-		}
-	}
+	repositories := source.Repositories(elementsIn(m.Bundles))
 	return &policy.Checker{Set: set, Repositories: repositories, Files: files, HasEngine: s.HasEngine()}
 }
 

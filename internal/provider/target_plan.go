@@ -133,7 +133,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		plan.setUnknown()
 		f.registry.Deploys(name, nil, nil)
 		f.registry.Drop(name, prior.ID.ValueString())
-		planReporter{f, prior}.addUnknown(name, reason, diags)
+		planReporter{f, prior, plan.Bundles}.addUnknown(ctx, name, reason, diags)
 		return marker
 	}
 	prior.reportMoves(f.Management, desired.Deployments, diags)
@@ -189,7 +189,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	reportDestroy(r.providerData, gone, private, &resp.Diagnostics)
 	diagnostics.Add(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
-	planReporter{r.providerData, gone}.addPlan(planreport.Destroy, name, removal, found, said, &resp.Diagnostics)
+	planReporter{providerData: r.providerData, before: gone}.addPlan(ctx, planreport.Destroy, name, removal, found, said, &resp.Diagnostics)
 }
 
 // desired returns what the configuration wants. known are the versions of the objects that values
@@ -353,7 +353,7 @@ func (f *providerData) planChange(ctx context.Context, plan *targetModel, before
 	if plan.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
-	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
+	planReporter{f, before, plan.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
 }
 
 // replacedRecords returns the records of the target that a create replaces.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,10 @@ func fleetOf(clusters, bundles int) planreport.Target {
 	made := planreport.Target{
 		Owner: "platform-prod", Name: "prod", Operation: planreport.Update, PlannedAt: time.Date(2026, 11, 23, 14, 2, 3, 0, time.UTC),
 		Stages: []planreport.Stage{}, Warnings: []planreport.Warning{}, Diffs: map[string]string{"d1": diffText},
+		Sources: []planreport.Source{{
+			Bundle: "web", Repository: "https://github.com/acme/fleet", CommitBefore: "4be0ac881d870c51aa7e22d1b81f20d6c3ee5f0d", CommitAfter: "91c3d27fe00477d20b91fa4ce02c4a96b15d3ad9",
+			Subject: "Release web 1.5.0", Author: "Jane Doe",
+		}},
 	}
 	for b := range bundles {
 		if b >= len(names) {
@@ -96,6 +101,46 @@ func fleetOf(clusters, bundles int) planreport.Target {
 	return made
 }
 
+// takingOver returns the plan with its change of cert-manager on eu-1 as one that takes a release over.
+func takingOver(of planreport.Target) planreport.Target {
+	for i := range of.Deployments {
+		d := &of.Deployments[i]
+		if d.Cluster != "eu-1" || d.Bundle != "cert-manager" {
+			continue
+		}
+		d.Action, d.TakenOver, d.Stage, d.Notes = planreport.Change, true, 1, []string{"it is taken over, and compared with the live objects"}
+		d.Objects = []planreport.Object{{Key: "Deployment.apps/cert-manager/cert-manager", Change: planreport.ObjectChanged, After: "77d20b91fa4c"}}
+		of.Summary.Keep--
+		of.Summary.Change++
+		of.Summary.TakenOver++
+	}
+	return of
+}
+
+// allChange returns a plan in which each deployment changes. Each bundle has this number of different
+// changes, and each of them has these numbers of lines and of objects.
+func allChange(clusters, bundles, different, lines, objects int) planreport.Target {
+	made := fleetOf(clusters, bundles)
+	made.Summary = planreport.Summary{Change: len(made.Deployments)}
+	for i := range made.Deployments {
+		d := &made.Deployments[i]
+		number := i / bundles % different
+		d.Action, d.Reason, d.Stage, d.Objects, d.ObjectsUnknown = planreport.Change, "", 1, nil, false
+		d.Diff = fmt.Sprintf("%s-%d", d.Bundle, number)
+		for o := range objects {
+			d.Objects = append(d.Objects, planreport.Object{
+				Key: fmt.Sprintf("Deployment.apps/%s/%s-%02d", d.Bundle, d.Bundle, o), Change: planreport.ObjectChanged, Before: fmt.Sprintf("77d20b%06d", o), After: fmt.Sprintf("e02c4a%06d", number),
+			})
+		}
+		text := make([]string, lines)
+		for l := range text {
+			text[l] = fmt.Sprintf("%c app.kubernetes.io/version: %s %d.%d", " -+~"[l%4], d.Bundle, number, l/4)
+		}
+		made.Diffs[d.Diff] = strings.Join(text, "\n")
+	}
+	return made
+}
+
 func count(summary *planreport.Summary, action planreport.Action) {
 	numbers := map[planreport.Action]*int{
 		planreport.Add: &summary.Add, planreport.Change: &summary.Change, planreport.Remove: &summary.Remove,
@@ -114,6 +159,7 @@ func hostile() planreport.Target {
 	made := planreport.Target{
 		Owner: "o", Name: name, Operation: planreport.Create, Clusters: []planreport.Cluster{{Name: name, Labels: map[string]string{"__proto__": name}, Groups: []string{name}}},
 		Bundles: []string{bundle, "__proto__", "constructor"}, Stages: []planreport.Stage{{Text: text, Deployments: []string{name + "/" + bundle}}},
+		Sources:  []planreport.Source{{Bundle: bundle, Repository: text, CommitBefore: text, CommitAfter: name, Subject: bundle, Author: text}},
 		Warnings: []planreport.Warning{{Summary: text, Detail: text}}, Diffs: map[string]string{"x": text},
 		Deployments: []planreport.Deployment{
 			{

@@ -1,133 +1,19 @@
 package browsertest_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 )
-
-// chromium finds a browser. If FLEET_TEST_CHROMIUM names one, it must exist.
-func chromium(t *testing.T) string {
-	t.Helper()
-	if named, ok := os.LookupEnv("FLEET_TEST_CHROMIUM"); ok {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			t.Fatalf("FLEET_TEST_CHROMIUM names no browser: %v", err)
-		}
-		return path
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("there is no Chromium: install it (Debian: apt-get install chromium), or name it in FLEET_TEST_CHROMIUM")
-	return ""
-}
-
-// browser is a page in Chromium.
-type browser struct {
-	ctx context.Context //nolint:containedctx // chromedp stores the browser in the context.
-
-	mu sync.Mutex
-	// requests are the requested addresses, and problems the errors that the page reported.
-	requests, problems []string
-	// blocked is how many requests the policy of the page blocked.
-	blocked int
-}
-
-// show opens a report.
-func show(t *testing.T, path string, width, height int64) *browser {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.Flag("disable-dev-shm-usage", true))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with its sandbox.
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &browser{ctx: ctx}
-	chromedp.ListenTarget(ctx, b.listen)
-	b.run(t, network.Enable(), log.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(width, height, 1, false),
-		chromedp.Navigate("file://"+path), chromedp.WaitReady("#matrix tbody"))
-	return b
-}
-
-func (b *browser) listen(event any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch event := event.(type) {
-	case *network.EventRequestWillBeSent:
-		b.requests = append(b.requests, event.Request.URL)
-	case *network.EventLoadingFailed:
-		if event.BlockedReason == network.BlockedReasonCsp {
-			b.blocked++
-		}
-	case *log.EventEntryAdded:
-		b.problems = append(b.problems, event.Entry.Text)
-	case *runtime.EventExceptionThrown:
-		b.problems = append(b.problems, event.ExceptionDetails.Error())
-	case *page.EventJavascriptDialogOpening:
-		b.problems = append(b.problems, "dialog: "+event.Message)
-	}
-}
-
-func (b *browser) run(t *testing.T, actions ...chromedp.Action) {
-	t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		t.Fatalf("%v; the page reported %q", err, b.problems)
-	}
-}
-
-// eval returns the value of an expression.
-func eval[T any](t *testing.T, b *browser, expression string) T {
-	t.Helper()
-	var value T
-	b.run(t, chromedp.Evaluate(expression, &value))
-	return value
-}
-
-func expect[T any](t *testing.T, b *browser, expression string, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, eval[T](t, b, expression)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", expression, diff)
-	}
-}
-
-// expectQuiet checks that the page requested only the file, and that nothing failed.
-func (b *browser) expectQuiet(t *testing.T, path string) {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if diff := cmp.Diff([]string{"file://" + path}, b.requests); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
-	if len(b.problems) > 0 {
-		t.Errorf("the page reported %q", b.problems)
-	}
-}
 
 const cellTexts = `Object.fromEntries([...document.querySelectorAll("#matrix td[data-action]")].map((cell) => [cell.getAttribute("aria-label"), cell.textContent]))`
 
@@ -159,7 +45,7 @@ func TestPage(t *testing.T) {
 		want[label] = marks[d.Action][0]
 	}
 	expect(t, b, cellTexts, want)
-	expect(t, b, `document.getElementById("summary").innerText.replace(/\s+/g, " ")`, "+ 4 added ~ 11 changed − 6 removed = 49 kept ‖ 2 held")
+	expect(t, b, `document.getElementById("summary").innerText.replace(/\s+/g, " ")`, "+ 4 added ~ 11 changed − 6 removed = 49 kept ‖ 2 held ! 1 warning")
 	expect(t, b, `[...document.querySelectorAll("#stages li")].map((item) => item.innerText.split("\n")[0])`, []string{"1", "2", "3", "−", "‖"})
 	expect(t, b, `document.querySelector("#warnings summary").textContent`, "Target prod: deployments are held")
 
@@ -170,12 +56,12 @@ func TestPage(t *testing.T) {
 		"~changed ConfigMap/shop/web-config 0c51aa7e22d1 → b81f20d6c3ee", "~changed Deployment.apps/shop/web 77d20b91fa4c → e02c4a96b15d", "+added PodDisruptionBudget.policy/shop/web 3ad90e1174bc",
 	})
 	expect(t, b, `document.querySelectorAll("#matrix td[aria-selected=true]").length`, 1)
-	b.run(t, chromedp.Click(`td[aria-label^="ap-4, web:"]`))
+	b.run(t, chromedp.KeyEvent(kb.Escape), chromedp.Click(`td[aria-label^="ap-4, web:"]`))
 	expect(t, b, `document.querySelector("#detail dl").innerText.includes("removed")`, true)
-	b.run(t, chromedp.Click(`td[aria-label^="ap-1, cert-manager:"]`))
+	b.run(t, chromedp.KeyEvent(kb.Escape), chromedp.Click(`td[aria-label^="ap-1, cert-manager:"]`))
 	expect(t, b, `document.querySelector("#detail dl").innerText.includes("the bundle or the cluster is paused")`, true)
 
-	b.run(t, chromedp.Click(`#stages li:nth-child(2) button`))
+	b.run(t, chromedp.KeyEvent(kb.Escape), chromedp.Click(`#stages li:nth-child(2) button`))
 	expect(t, b, `document.querySelectorAll("#matrix.staged td.instage").length`, 3)
 	b.expectQuiet(t, path)
 }
@@ -231,8 +117,8 @@ func TestLargeFleet(t *testing.T) {
 		const made = performance.now(); document.body.getBoundingClientRect(); document.querySelector("#matrix tr:last-child td").getBoundingClientRect();
 		return [Math.round(made - before), Math.round(performance.now() - made)]; })()`
 	t.Logf("10,000 cells are made and laid out again in %v ms", eval[[]int](t, b, drawn))
-	b.run(t, chromedp.Click("#changes"))
-	expect(t, b, `document.getElementById("changes").checked`, true)
+	b.run(t, chromedp.Click("#only"))
+	expect(t, b, `document.getElementById("only").checked`, true)
 	b.run(t, chromedp.SendKeys("#clusters", "eu-1"), chromedp.SendKeys("#bundles", "WEB"), chromedp.Poll(shown+`.startsWith("11 clusters × 1 bundle ")`, nil))
 	b.run(t, chromedp.SendKeys("#bundles", "zzz"), chromedp.Poll(`document.querySelector("#matrix .empty")?.textContent === "No deployment matches the filters."`, nil))
 	b.run(t, chromedp.Evaluate(`for (const id of ["clusters", "bundles"]) { const field = document.getElementById(id); field.value = ""; field.dispatchEvent(new Event("input")); }`, nil),
@@ -254,6 +140,8 @@ func TestAttackPage(t *testing.T) {
 	expect(t, b, `document.querySelectorAll("#matrix td[data-row]").length`, 3)
 	b.run(t, chromedp.Evaluate(`document.querySelectorAll("#matrix td[data-row]")[0].click()`, nil))
 	expect(t, b, `document.querySelector("#detail pre").textContent.includes("<script>window.broken = 3</script>")`, true)
+	expect(t, b, `[...document.querySelectorAll("#changes pre")].some((pre) => pre.textContent.includes("<script>window.broken = 3</script>"))`, true)
+	expect(t, b, `document.querySelector("#commits q").textContent`, of.Bundles[0])
 	expect(t, b, `document.querySelector("#matrix thead th:nth-child(2)").textContent`, of.Bundles[0])
 	expect(t, b, `document.getElementById("name").textContent`, of.Name)
 	expect(t, b, `[document.querySelectorAll("script").length, document.querySelectorAll("img, a, iframe, object, link").length, window.broken === undefined]`, []any{2.0, 0.0, true})
@@ -291,21 +179,22 @@ func TestTargets(t *testing.T) {
 // The text of each mark and of each line of a diff has enough contrast, light and dark.
 func TestContrast(t *testing.T) {
 	t.Parallel()
-	path := written(t, "plan.html", fleetOf(12, 6))
+	path := written(t, "plan.html", takingOver(fleetOf(12, 6)))
 	b := show(t, path, 1400, 900)
 	const lowest = `(() => {
 		const numbers = (color) => color.match(/[\d.]+/g).map(Number);
 		const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
 		const behind = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
 		let found = [99, ""];
-		for (const e of document.querySelectorAll(".mark, .diff span, h1, dt, .soft, .keys, #about, td code, button, summary, label")) {
+		for (const e of document.querySelectorAll(".mark, #matrix td[data-action], .diff > *, h1, h3 bdi, dt, .soft, .facts, q, .keys, #about, td code, button, summary, label")) {
 			const a = light(numbers(getComputedStyle(e).color)), b = light(behind(e));
 			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 			if (ratio < found[0]) found = [ratio, e.className + " " + e.textContent];
 		}
 		return found; })()`
+	b.run(t, chromedp.Click(`td[aria-label^="eu-2, web:"]`))
 	for _, scheme := range []string{"light", "dark"} {
-		b.run(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), chromedp.Click(`td[aria-label^="eu-2, web:"]`))
+		b.run(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 		found := eval[[]any](t, b, lowest)
 		t.Logf("%s: the lowest contrast is %.1f", scheme, found[0])
 		if ratio, ok := found[0].(float64); !ok || ratio < 4.5 {
@@ -323,7 +212,7 @@ func TestPicture(t *testing.T) {
 	}
 	b := show(t, written(t, "plan.html", fleetOf(12, 6)), 1240, 1130)
 	var picture []byte
-	b.run(t, chromedp.Click(`td[aria-label^="eu-2, web:"]`), chromedp.CaptureScreenshot(&picture))
+	b.run(t, chromedp.CaptureScreenshot(&picture))
 	if err := os.WriteFile(filepath.Clean(to), picture, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
   const actions = [
     { name: "add", mark: "+", word: "added" },
     { name: "change", mark: "~", word: "changed" },
+    { name: "taken", mark: "\u00bb", word: "taken over" },
     { name: "remove", mark: "\u2212", word: "removed" },
     { name: "keep", mark: "=", word: "kept" },
     { name: "held", mark: "\u2016", word: "held" },
@@ -31,9 +32,18 @@
   };
   const counted = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
   const keyOf = (cluster, bundle) => JSON.stringify([cluster, bundle]);
+  // A deployment that is taken over has an action of its own here.
+  const kindOf = (d) => (d.taken_over && d.action === "change" ? "taken" : d.action);
 
-  const state = { target: 0, clusters: "", bundles: "", group: "", changes: false, stage: -1, selected: null, focus: null };
-  let target, cells, rows, columns;
+  // The page has each list of objects once.
+  for (const { deployments, object_lists: lists } of report.targets) {
+    for (const d of deployments) {
+      if (lists && Object.hasOwn(lists, d.objects_list)) d.objects = lists[d.objects_list];
+    }
+  }
+
+  const state = { target: 0, clusters: "", bundles: "", group: "", only: false, stage: -1, selected: null, focus: null };
+  let target, cells, rows, columns, changes, shownChanges;
 
   function openTarget(index) {
     target = report.targets[index];
@@ -48,20 +58,162 @@
       "planned " + target.planned_at.replace("T", " ").replace("Z", " UTC")].join(" \u00b7 ");
     byId("unknown").hidden = !target.unknown;
     byId("unknown").textContent = target.unknown ? "Nothing of this target is known before the apply. Not known yet: " + target.unknown + "." : "";
+    changes = distinctChanges();
     showSummary();
+    showCommits();
+    listChanges();
     offerGroups();
     showStages();
     showWarnings();
     showMatrix();
-    showDetail(null);
   }
 
   function showSummary() {
-    byId("summary").replaceChildren(...actions.filter((a) => target.summary[a.name] || (a.name !== "held" && a.name !== "unknown")).map((action) => {
-      const number = target.summary[action.name] || 0;
-      const taken = action.name === "change" && target.summary.taken_over ? " (" + target.summary.taken_over + " taken over)" : "";
-      return make("li", { class: number ? false : "none", "data-action": action.name }, markOf(action.name), make("span", {}, make("b", {}, String(number)), " " + action.word + taken));
-    }));
+    const numbers = { ...target.summary, taken: target.summary.taken_over || 0 };
+    numbers.change -= numbers.taken;
+    const always = ["add", "change", "remove", "keep"];
+    const items = actions.filter((a) => numbers[a.name] || always.includes(a.name)).map((action) => {
+      const number = numbers[action.name] || 0;
+      return make("li", { class: number ? false : "none", "data-action": action.name }, markOf(action.name), make("span", {}, make("b", {}, String(number)), " " + action.word));
+    });
+    if (target.warnings.length > 0) {
+      const button = make("button", { type: "button" }, make("span", { class: "mark change", "aria-hidden": "true" }, "!"), counted(target.warnings.length, "warning"));
+      button.addEventListener("click", () => byId("alerts").querySelector("h2").focus());
+      items.push(make("li", { class: "warned" }, button));
+    }
+    byId("summary").replaceChildren(...items);
+  }
+
+  // The commits of bundles that change, each once.
+  function showCommits() {
+    const most = 5;
+    const changed = new Set(changes.map((change) => change.of.bundle));
+    const found = new Map(target.sources.filter((s) => changed.has(s.bundle)).map((s) => [JSON.stringify([s.repository, s.commit_before, s.commit_after]), s]));
+    const items = [...found.values()].slice(0, most).map((s) => make("li", {}, make("bdi", {}, s.repository), " ", ...commitOf(s)));
+    if (found.size > most) items.push(make("li", {}, counted(found.size - most, "more change") + " of commits, see below"));
+    byId("commits").hidden = items.length === 0;
+    byId("commits").replaceChildren(...items);
+  }
+
+  // commitOf returns the commit that a bundle was made from at the last apply, and that of the plan.
+  function commitOf(source) {
+    const short = (commit) => make("code", { title: commit }, commit.slice(0, 10));
+    const { commit_before: before, commit_after: after } = source;
+    const parts = [];
+    if (before) parts.push(short(before));
+    if (before && after && before !== after) parts.push(" \u2192 ");
+    if (after && before !== after) parts.push(short(after));
+    if (source.subject) parts.push(" ", make("q", {}, make("bdi", {}, source.subject)));
+    if (source.author) parts.push(" by ", make("bdi", {}, source.author));
+    return parts;
+  }
+
+  // sourceOf returns the commits of a deployment. One that is removed does not get the new commit.
+  function sourceOf(d) {
+    const source = target.sources.find((s) => s.bundle === d.bundle);
+    return source && d.action === "remove" ? { commit_before: source.commit_before } : source;
+  }
+
+  // The changes in the order in which they need attention.
+  const attention = ["remove", "taken", "change", "add", "held"];
+
+  // distinctChanges returns the changes of the target, each once with the deployments that share it.
+  function distinctChanges() {
+    const found = new Map();
+    const texts = new Map([[undefined, ""]]); // Many deployments have the same list of objects.
+    for (const d of target.deployments) {
+      const kind = kindOf(d);
+      if (!attention.includes(kind)) continue;
+      if (!texts.has(d.objects)) texts.set(d.objects, d.objects.map((object) => object.change + " " + object.key).join("\n"));
+      const id = JSON.stringify([d.bundle, kind, d.diff, d.reason, d.notes, d.objects_unknown, texts.get(d.objects)]);
+      if (!found.has(id)) found.set(id, { kind, of: d, deployments: [] });
+      found.get(id).deployments.push(d);
+    }
+    const names = (change) => change.of.bundle;
+    return [...found.values()].sort((a, b) => attention.indexOf(a.kind) - attention.indexOf(b.kind) || (names(a) < names(b) ? -1 : Number(names(a) > names(b))));
+  }
+
+  function listChanges() {
+    const number = changes.reduce((sum, change) => sum + change.deployments.length, 0);
+    const nothing = target.unknown ? "not known before the apply" : "none";
+    byId("different").textContent = number > 0 ? changes.length + " different, in " + counted(number, "deployment") : nothing;
+    byId("changes").replaceChildren();
+    shownChanges = 0;
+    showMoreChanges(maxElements);
+  }
+
+  // maxElements is about how many elements the changes have that are shown together. A page with many
+  // more is slow.
+  const maxElements = 2000;
+
+  function showMoreChanges(room) {
+    const list = byId("changes");
+    while (shownChanges < changes.length && room > 0) {
+      const item = changeOf(changes[shownChanges++]);
+      list.append(item);
+      room -= 1 + item.querySelectorAll("*").length;
+    }
+    const left = changes.length - shownChanges;
+    byId("more").hidden = left === 0;
+    byId("more").textContent = "Show more: " + counted(left, "change") + (left === 1 ? " is" : " are") + " not shown";
+  }
+
+  function changeOf({ kind, of: d, deployments }) {
+    const action = actionOf.get(kind);
+    const where = action.word + (kind === "remove" ? " from " : " on ") + counted(deployments.length, "cluster");
+    const title = make("h3", {}, markOf(kind), make("bdi", {}, d.bundle), make("span", { class: "soft" }, where + (kind === "held" ? "" : ", " + objectsText(d))));
+    const parts = [make("summary", {}, title), ...clustersOf(deployments), factsOf(deployments)];
+    if (d.reason) parts.push(make("p", {}, "It is held: ", make("bdi", {}, d.reason)));
+    if (d.notes && d.notes.length > 0) parts.push(make("ul", { class: "notes" }, ...d.notes.map((note) => make("li", {}, note))));
+    const text = textOf(d);
+    if (text) parts.push(diffOf(text));
+    return make("li", {}, make("details", { open: true, "data-action": kind }, ...parts));
+  }
+
+  // The names of clusters. The first ones are always visible.
+  function clustersOf(deployments) {
+    const most = 40;
+    const names = deployments.map((d) => d.cluster);
+    const named = names.length > most + 1 ? names.slice(0, most) : names;
+    const parts = [make("p", { class: "where" }, make("bdi", {}, named.join(", ")))];
+    const others = names.slice(named.length);
+    if (others.length > 0) parts.push(make("details", { class: "where" }, make("summary", {}, "and " + others.length + " more"), make("bdi", {}, others.join(", "))));
+    return parts;
+  }
+
+  // What else the deployments of a change have in common.
+  function factsOf(deployments) {
+    const values = (text) => [...new Set(deployments.map(text))].filter((value) => value !== "");
+    const facts = [];
+    const fact = (...parts) => facts.push(...(facts.length > 0 ? [" \u00b7 "] : []), ...parts);
+    const charts = values((d) => (d.chart || "") + (d.version ? "-" + d.version : ""));
+    if (charts.length > 0) fact(charts.length === 1 ? "chart " : "charts ", make("bdi", {}, charts.join(", ")));
+    const releases = values((d) => (d.release ? d.namespace + "/" + d.release : ""));
+    if (releases.length === 1) fact("release ", make("bdi", {}, releases[0]));
+    const stages = values((d) => d.stage || "").sort((a, b) => a - b);
+    if (stages.length > 0) fact((stages.length === 1 ? "stage " : "stages ") + stages.join(", ") + " of " + target.stages.length);
+    const source = sourceOf(deployments[0]);
+    if (source) fact("commit ", ...commitOf(source));
+    return make("p", { class: "facts" }, ...facts);
+  }
+
+  const objectSigns = [["added", "+"], ["changed", "~"], ["removed", "\u2212"], ["unknown", "?"]];
+
+  function objectsText(d) {
+    if (d.objects_unknown) return "objects known after the apply";
+    const counts = objectSigns.map(([change, sign]) => [sign, (d.objects || []).filter((o) => o.change === change).length]).filter(([, number]) => number > 0);
+    return counts.length > 0 ? "objects " + counts.map(([sign, number]) => sign + number).join(" ") : "no object changes";
+  }
+
+  // textOf returns the diff of a deployment, or else a line for each object that changes.
+  function textOf(d) {
+    if (d.diff && Object.hasOwn(target.diffs, d.diff)) return target.diffs[d.diff];
+    const most = 100;
+    const objects = d.objects || [];
+    const signs = new Map([...objectSigns, ["removed", "-"]]);
+    const lines = objects.slice(0, most).map((object) => (signs.get(object.change) || "?") + " " + object.key);
+    if (objects.length > most) lines.push("... " + counted(objects.length - most, "more object"));
+    return lines.join("\n");
   }
 
   // The groups of the table: none, the cluster groups, or the values of a label.
@@ -87,21 +239,21 @@
   }
 
   const matches = (name, filter) => name.toLowerCase().includes(filter.trim().toLowerCase());
-  const changes = (d) => d !== undefined && d.action !== "keep";
+  const isChange = (d) => d !== undefined && d.action !== "keep";
 
   function visible() {
     let bundles = target.bundles.filter((name) => matches(name, state.bundles));
     let clusters = target.clusters.filter((cluster) => matches(cluster.name, state.clusters));
-    if (state.changes) {
-      clusters = clusters.filter((cluster) => bundles.some((bundle) => changes(cells.get(keyOf(cluster.name, bundle)))));
-      bundles = bundles.filter((bundle) => clusters.some((cluster) => changes(cells.get(keyOf(cluster.name, bundle)))));
+    if (state.only) {
+      clusters = clusters.filter((cluster) => bundles.some((bundle) => isChange(cells.get(keyOf(cluster.name, bundle)))));
+      bundles = bundles.filter((bundle) => clusters.some((cluster) => isChange(cells.get(keyOf(cluster.name, bundle)))));
     }
     return { clusters, bundles };
   }
 
   function describe(d, cluster, bundle) {
     if (!d) return cluster + ", " + bundle + ": not deployed";
-    const parts = [(actionOf.get(d.action) || none).word];
+    const parts = [(actionOf.get(kindOf(d)) || none).word];
     if (d.objects) parts.push(counted(d.objects.length, "object"));
     if (d.objects_unknown) parts.push("objects unknown");
     if (d.stage) parts.push("stage " + d.stage);
@@ -115,8 +267,10 @@
     cell.dataset.row = row;
     cell.dataset.column = column;
     if (d) {
+      const action = actionOf.get(kindOf(d)) || none;
       cell.dataset.action = d.action;
-      cell.append(markOf(d.action));
+      cell.className = action.name;
+      cell.append(action.mark);
       if (state.stage >= 0 && d.stage === state.stage) cell.classList.add("instage");
       if (d === state.selected) cell.setAttribute("aria-selected", "true");
     } else {
@@ -162,8 +316,15 @@
     const matrix = byId("matrix");
     matrix.className = (bundles.length > 6 ? "many" : "") + (state.stage >= 0 ? " staged" : "");
     matrix.replaceChildren(make("thead", {}, head), body);
+    showWidth();
     byId("shown").textContent = counted(rows.length, "cluster") + " \u00d7 " + counted(rows.length > 0 ? columns.length : 0, "bundle") + " shown";
     placeFocus();
+  }
+
+  // A table that does not fit says that it scrolls.
+  function showWidth() {
+    const scroll = byId("scroll");
+    byId("wide").hidden = scroll.scrollWidth <= scroll.clientWidth;
   }
 
   // One cell of the table is in the order of the tab key: the last one that had the focus.
@@ -204,15 +365,13 @@
 
   function showDetail(d) {
     const detail = byId("detail");
-    if (!d) {
-      detail.replaceChildren(make("p", { class: "soft" }, target.deployments.length > 0 ? "Select a deployment in the table to see its objects and what changes in them." : ""));
-      return;
-    }
-    const action = actionOf.get(d.action) || none;
-    const parts = [make("h2", { tabindex: "-1" }, markOf(d.action), make("bdi", {}, d.cluster + " / " + d.bundle))];
+    const action = actionOf.get(kindOf(d)) || none;
+    const close = make("button", { type: "button", class: "button close" }, "Close");
+    close.addEventListener("click", () => detail.close());
+    const parts = [close, make("h2", { id: "title", tabindex: "-1" }, markOf(action.name), make("bdi", {}, d.cluster + " / " + d.bundle))];
     const facts = make("dl");
     const fact = (name, ...values) => facts.append(make("dt", {}, name), make("dd", {}, ...values));
-    fact("action", d.taken_over ? action.word + ", taken over" : action.word);
+    fact("action", action.word);
     if (d.reason) fact("reason", d.reason);
     if (d.release) fact("release", make("code", {}, d.namespace + "/" + d.release));
     if (d.chart) fact("chart", make("code", {}, d.chart + (d.version ? "-" + d.version : "")));
@@ -222,6 +381,8 @@
     }
     if (d.stage) fact("stage", d.stage + " of " + target.stages.length);
     const cluster = target.clusters.find((c) => c.name === d.cluster);
+    const source = sourceOf(d);
+    if (source) fact("commit", ...commitOf(source));
     const labels = cluster ? Object.entries(cluster.labels) : [];
     if (labels.length > 0) fact("labels", make("bdi", {}, labels.map(([name, value]) => name + "=" + value).join(", ")));
     if (cluster && cluster.groups.length > 0) fact("groups", make("bdi", {}, cluster.groups.join(", ")));
@@ -235,6 +396,8 @@
       if (others.length > 0) parts.push(make("p", { class: "soft" }, "The same on " + others.slice(0, 12).join(", ") + (others.length > 12 ? " and " + (others.length - 12) + " more" : "") + "."));
     }
     detail.replaceChildren(...parts);
+    if (!detail.open) detail.showModal();
+    byId("title").focus({ preventScroll: true });
     detail.scrollTop = 0;
   }
 
@@ -255,9 +418,20 @@
     return parts;
   }
 
+  // diffOf returns a diff. Lines of one kind that follow each other are one element.
   function diffOf(text) {
-    const kinds = { "+": "ins", "-": "del", "@": "hunk", "~": "hunk" };
-    return make("pre", { class: "diff", tabindex: "0", "aria-label": "Changes" }, ...text.split("\n").map((line) => make("span", { class: kinds[line[0]] || false }, line || " ")));
+    const kinds = { "+": "ins", "-": "del", "@": "hunk", "~": "hunk", "?": "hunk" };
+    const runs = [];
+    for (const line of text.split("\n")) {
+      const kind = kinds[line[0]] || "";
+      const last = runs.at(-1);
+      if (last && last.kind === kind) last.lines.push(line);
+      else runs.push({ kind, lines: [line] });
+    }
+    return make("pre", { class: "diff" }, ...runs.map(({ kind, lines }) => {
+      const tag = kind === "ins" || kind === "del" ? kind : "span";
+      return make(tag, { class: kind || false }, lines.join("\n") || " ");
+    }));
   }
 
   function showStages() {
@@ -279,13 +453,14 @@
       state.stage = state.stage === stage ? -1 : stage;
       for (const other of byId("stages").querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button && state.stage === stage));
       showMatrix();
+      byId("scroll").scrollIntoView({ block: "nearest" });
     });
     return make("li", {}, label, button);
   }
 
   function showWarnings() {
     byId("alerts").hidden = target.warnings.length === 0;
-    byId("warnings").replaceChildren(...target.warnings.map((warning) => make("details", {}, make("summary", {}, warning.summary), make("pre", {}, warning.detail))));
+    byId("warnings").replaceChildren(...target.warnings.map((warning) => make("details", { open: true }, make("summary", {}, warning.summary), make("pre", {}, warning.detail))));
   }
 
   function move(cell, key, whole) {
@@ -319,15 +494,32 @@
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       select(cell);
-      const title = byId("detail").querySelector("h2");
-      if (title && cell.hasAttribute("aria-selected")) title.focus({ preventScroll: true });
       return;
     }
     if (move(cell, event.key, event.ctrlKey)) event.preventDefault();
   });
-  byId("detail").addEventListener("keydown", (event) => {
-    if (event.key === "Escape") focusCell(matrix.querySelector('td[aria-selected="true"]') || cellAt(0, 0));
+  const detail = byId("detail");
+  detail.addEventListener("close", () => focusCell(matrix.querySelector('td[aria-selected="true"]') || cellAt(0, 0)));
+  detail.addEventListener("click", (event) => { if (event.target === detail) detail.close(); }); // Beside its content.
+  byId("more").addEventListener("click", () => {
+    const first = shownChanges;
+    showMoreChanges(maxElements);
+    byId("changes").children[first].querySelector("summary").focus();
   });
+  new ResizeObserver(showWidth).observe(byId("scroll"));
+
+  // On paper everything is open.
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    showMoreChanges(Infinity);
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const details of closed) details.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const details of closed) details.open = false;
+    closed = [];
+  });
+
   byId("tools").addEventListener("submit", (event) => event.preventDefault());
   let pending;
   for (const id of ["clusters", "bundles"]) {
@@ -338,7 +530,7 @@
     });
   }
   byId("group").addEventListener("change", () => { state.group = byId("group").value; showMatrix(); });
-  byId("changes").addEventListener("change", () => { state.changes = byId("changes").checked; showMatrix(); });
+  byId("only").addEventListener("change", () => { state.only = byId("only").checked; showMatrix(); });
 
   byId("target").replaceChildren(...report.targets.map((t, i) => make("option", { value: String(i) }, t.name + " (" + t.owner + ")")));
   byId("targets").hidden = report.targets.length < 2;
