@@ -117,6 +117,18 @@ func takingOver(of planreport.Target) planreport.Target {
 	return of
 }
 
+// removingNothing returns the plan with the removed cluster as one that stays as it is.
+func removingNothing(of planreport.Target) planreport.Target {
+	for i := range of.Deployments {
+		if d := &of.Deployments[i]; d.Action == planreport.Remove {
+			d.Action, d.Objects, d.Unchanged = planreport.Keep, nil, 12
+			of.Summary.Remove--
+			of.Summary.Keep++
+		}
+	}
+	return of
+}
+
 // allChange returns a plan in which each deployment changes. Each bundle has this number of different
 // changes, and each of them has these numbers of lines and of objects.
 func allChange(clusters, bundles, different, lines, objects int) planreport.Target {

@@ -210,7 +210,7 @@ func TestPicture(t *testing.T) {
 	if to == "" {
 		t.Skip("FLEET_PICTURE names no file")
 	}
-	b := show(t, written(t, "plan.html", fleetOf(12, 6)), 1240, 1130)
+	b := show(t, written(t, "plan.html", takingOver(removingNothing(fleetOf(9, 6)))), 1240, 1320)
 	var picture []byte
 	b.run(t, chromedp.CaptureScreenshot(&picture))
 	if err := os.WriteFile(filepath.Clean(to), picture, 0o600); err != nil {
