@@ -56,7 +56,7 @@ func bundlesAttribute() schema.MapNestedAttribute {
 func contentsAttribute() schema.MapAttribute {
 	return schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
-		MarkdownDescription: "What is in the bundles, by their names, always in three words: chart and version, path, and the first eight digits of the digest, such as `web-1.0.0 apps/web ac881d87`. " +
+		MarkdownDescription: "What is in the bundles, by their names, always in three words: chart and version (the name alone if the bundle has no chart), path, and the first eight digits of the digest, such as `web-1.0.0 apps/web ac881d87`. " +
 			"A plan shows here which bundles change, and `for_each` can use it. The path of the root is `.`; white space, control characters and `%` are percent-encoded. " +
 			"Unknown as long as the bundles are unknown.",
 	}

@@ -279,21 +279,13 @@ func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, e
 	metadata, err := yaml.Marshal(helmchart.Metadata{
 		APIVersion:  helmchart.APIVersionV2,
 		Name:        b.Name,
-		Version:     rawVersion(content),
+		Version:     bundle.GeneratedVersion(content),
 		Description: "Manifests of the bundle " + b.Name,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the chart of bundle %s: %w", b.Name, err)
 	}
 	return []*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: metadata}}, nil
-}
-
-// rawVersion returns the version of a generated chart. It is made from the bundle's content and not
-// from a commit, so that a commit that does not change the files does not change the release.
-func rawVersion(digest string) string {
-	const length = 12
-	hex := digest[strings.LastIndex(digest, "-")+1:]
-	return "v0.0.0+" + hex[:min(length, len(hex))]
 }
 
 // isManifest reports whether a file of a raw bundle is applied: a YAML or JSON file, but not

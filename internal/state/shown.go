@@ -273,7 +273,7 @@ const heldText = string(status.WaitApplied)
 // deploymentText returns the text of a deployment, of three words: its chart and version, its
 // release, and the beginning of its digest.
 func deploymentText(record deploy.Record) string {
-	return mask.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
+	return mask.Word(bundle.ChartText(record.Chart, record.Version)) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
 // digits returns the beginning of a digest, "-" if the release is not from this provider.
