@@ -98,7 +98,7 @@ func Options() map[string]schema.Attribute {
 		}),
 		"correct_drift":         framework.OptionalObject("Whether changes made on the cluster are reverted.", CorrectDrift()),
 		"service_account":       framework.OptionalString("Service account that installs and removes the release. It is in the namespace `cattle-fleet-system` of the cluster."),
-		"force_sync_generation": framework.OptionalNumber("A changed number deploys the bundle again."),
+		"force_sync_generation": framework.OptionalNumber("A changed number makes a new revision of each release. Pods whose objects do not change are not restarted."),
 		"keep_resources":        framework.OptionalBool("Keep the objects when the bundle is removed from a cluster: only the release record is removed."),
 		"delete_namespace":      framework.OptionalBool("Delete the namespace of the release when the bundle is removed from the cluster. It is deleted only if it was created for a release of this `owner` and contains nothing else."),
 		"delete_crd_resources":  framework.OptionalBool("Delete custom resource definitions when the bundle is removed from the cluster."),
@@ -131,7 +131,8 @@ func helmAttributes() map[string]schema.Attribute {
 		"atomic":          framework.OptionalBool("Roll back when an install or upgrade fails. Waits until the objects are ready, also where the target has `wait = false`."),
 		"force": framework.OptionalBool("Delete an object and create it again if the apply changes a field of it that no update can change, such as `spec.template` of a Job. Other objects are updated as without it. " +
 			"The plan lists the objects. The pods of a StatefulSet stay, unless its selector changes. Volumes, their claims and custom resource definitions are never deleted."),
-		"take_ownership":            framework.OptionalBool("Adopt objects that already exist."),
+		"take_ownership": framework.OptionalBool("Take over objects that exist and belong to no release, or to another one. It counts in every apply, and for no releases. " +
+			"For releases, and for one apply alone, use `take_ownership_of` of the `fleet_cluster_target`."),
 		"wait_for_jobs":             framework.OptionalBool("Wait until jobs are complete."),
 		"disable_pre_process":       framework.OptionalBool("Do not run `${ }` templates in values."),
 		"disable_dns":               framework.OptionalBool("Do not let templates look up host names."),

@@ -176,7 +176,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		},
 		"force_sync_generation": schema.Int64Attribute{
 			Optional:            true,
-			MarkdownDescription: "A changed number deploys all bundles again, and resolves the version constraints of charts again.",
+			MarkdownDescription: "A changed number makes a new revision of each release, and resolves the version constraints of charts again. Pods whose objects do not change are not restarted.",
 		},
 		"commit":   framework.ComputedString("The last commit whose content changed a bundle. Null for a `directory`."),
 		"bundles":  bundlesAttribute(),
@@ -186,7 +186,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 
 func submodulesAttribute() schema.BoolAttribute {
 	return framework.OptionalBool("Whether submodules are read, including nested submodules, as in Fleet. `sources` says which of them are read with the credentials for their own URL. " +
-		"Default `true`; With `false` their folders are empty.")
+		"Default `true`. With `false` their folders are empty.")
 }
 
 // helmIgnoreAttribute is the attribute of all resources that read files.

@@ -53,7 +53,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		MarkdownDescription: "Owns the Helm releases of some bundles on some clusters: one release per bundle and cluster. " +
 			"The plan shows each deployment and each object that is added, changed or removed. The apply does exactly that, including the removals.",
 		Attributes: map[string]schema.Attribute{
-			"name": framework.RequiredString("Name of the target, unique for the provider's `owner`: two targets of one name are an error. Changing the name only changes labels of the release records.", framework.DNSLabel()),
+			"name": framework.RequiredString("Name of the target, unique for the provider's `owner`. The plan fails if it has two targets of one name. If another state has the target, its create fails before it writes. Changing the name only changes labels of the release records.", framework.DNSLabel()),
 			"bundles": schema.ListAttribute{
 				Required: true, Sensitive: true,
 				ElementType:         types.MapType{ElemType: bundleObjectType()},
@@ -140,10 +140,9 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"diff": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `auto` (default): a warning with a unified diff of objects that change, which is left out if no object changes inside. It also shows live objects that the apply corrects. " +
-					"Equal diffs of several clusters are shown once. Values of Secrets are masked, and so are texts from the Terraform configuration, because they can be sensitive: they appear as `(from HCL)` or `(from HCL, changed)`. " +
-					"Numbers, booleans, keys and names are shown. Objects with values from the cluster, write-only values or encrypted files are not compared. " +
-					"`rendered`: also texts from the configuration, and what is added and removed; the value of a sensitive variable can appear. `summary`: no diff. Changing this setting deploys nothing.",
+				MarkdownDescription: "What a plan shows of the changes in objects. `auto` (default): the changed lines, without values of Secrets and without texts of the Terraform configuration, because they can be sensitive. " +
+					"`rendered`: also these texts, and objects that are added or removed. `summary`: nothing. Changing this setting deploys nothing. " +
+					"[How to trust a plan](../guides/plans.md#what-changes-in-the-objects) has the details.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DiffAuto), string(deploy.DiffRendered), string(deploy.DiffSummary))},
 			},
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
@@ -161,15 +160,15 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"deployments": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "The deployments, by `cluster/bundle`. Each is three words: chart and version, namespace and name of the Helm release, and the first 8 digits of its digest, " +
-					"such as `web-1.0.0 shop/web ac881d87`. The digest covers all input of the release. It is `-` if the release on the cluster is not from this provider.",
+				MarkdownDescription: "The deployments, by `cluster/bundle`. Each is three words: chart and version (the name alone if the bundle has no chart), namespace and name of the Helm release, and the first 8 digits of its digest, " +
+					"such as `web-1.0.0 shop/web ac881d87`. The digest covers all input of the release. In place of these digits is `-` if the release on the cluster is not from this provider.",
 			},
 			"objects": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The rendered objects with a short hash of their content, by `cluster/bundle kind.group/namespace/name`, such as `eu-1/web Deployment.apps/shop/web`. Hooks and `crds/` are excepted. " +
 					"Secrets show a hash of the deployment instead, as does each object of a deployment with `valuesFrom`, `values_wo` or `files_wo`. " +
 					"If the objects of a chart can differ in the apply, the deployment has one element, by `cluster/bundle`. It is known after the apply, such as `14 objects 0123456789ab`. " +
-					"A warning has the reason, see [How to trust a plan](../guides/plans.md).",
+					"A warning has the reason, see [What a plan cannot know](../guides/unknown-objects.md).",
 			},
 			"not_ready": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
