@@ -19,7 +19,7 @@ const guideFile = "../../templates/guides/engine-attributes.md.tmpl"
 
 const guideHead = `---
 page_title: "Attributes with an engine"
-subcategory: ""
+subcategory: "Reference"
 description: |-
   What each attribute does when a real Rancher Fleet delivers.
 ---

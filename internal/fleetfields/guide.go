@@ -8,7 +8,7 @@ import (
 
 const guideHead = `---
 page_title: "Fleet, field by field"
-subcategory: ""
+subcategory: "Reference"
 description: |-
   What each field of Fleet's types does here, and where it is written.
 ---
