@@ -19,8 +19,8 @@
 // build.
 //
 // The command line tools are built in the same way where they are needed: OpenTofu for
-// [TerraformCLI] if there is no CLI, a newer Terraform if [CLIVariable] names it, and Helm for
-// [HelmCLI].
+// [TerraformCLI] if there is no CLI, a newer Terraform if [CLIVariable] names it, Helm for [HelmCLI]
+// and kubectl for [KubectlCLI].
 //
 // # Real nodes
 //

@@ -28,7 +28,7 @@ func LinkKindPrograms(ctx context.Context, dir string, log Log) (version string,
 		return "", err
 	}
 	folders := append(nodes.path(), nodes.plugins)
-	for _, module := range []buildModule{planes, kubeadmModule(planes.dir, version)} {
+	for _, module := range []buildModule{planes, kubeadmModule(planes.dir, version), kubectlModule(planes.dir, version)} {
 		folder, err := build(ctx, orSilent(log), module, store)
 		if err != nil {
 			return "", err
@@ -41,7 +41,6 @@ func LinkKindPrograms(ctx context.Context, dir string, log Log) (version string,
 func kubeadmModule(dir, version string) buildModule {
 	return buildModule{dir: dir, ldflags: kubernetesFlags(version), tools: []buildTool{
 		{name: "kubeadm", pkg: kubernetesPath + "/cmd/kubeadm", estimate: "about 30 s"},
-		{name: "kubectl", pkg: kubernetesPath + "/cmd/kubectl", estimate: "about 30 s"},
 	}}
 }
 
