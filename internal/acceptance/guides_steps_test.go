@@ -93,7 +93,7 @@ func afterFailedApply(t *testing.T) []guideStep {
 				t.Errorf("releases were %v and are %v", before, after)
 			}
 			f.expectColor(t, 0, "white")
-			f.workspace.expectEmptyPlan(t)
+			f.expectEmptyPlan(t)
 		}},
 	}
 }
@@ -117,7 +117,7 @@ func (f *guideFleet) expectAtomic(t *testing.T) {
 	expectMention(t, unwrapped(f.shell(t, "terraform plan")), "deployments +0 ~2 -0 =0")
 	f.shell(t, "git -C fleet revert --no-edit HEAD && git -C fleet push")
 	f.apply(t)
-	f.workspace.expectEmptyPlan(t)
+	f.expectEmptyPlan(t)
 }
 
 func rollBack(t *testing.T) []guideStep {
@@ -168,7 +168,7 @@ func rollBack(t *testing.T) []guideStep {
 			if after := f.release(t, 1); after != before {
 				t.Errorf("the release that stays behind was %v and is %v", before, after)
 			}
-			f.workspace.expectEmptyPlan(t)
+			f.expectEmptyPlan(t)
 		}},
 		{begins: "terraform apply", in: f, before: func(t *testing.T) {
 			t.Helper()
@@ -184,7 +184,7 @@ func rollBack(t *testing.T) []guideStep {
 			if after := f.release(t, 1); after.revision != next(t, before.revision) {
 				t.Errorf("the release was %v and is %v", before, after)
 			}
-			f.workspace.expectEmptyPlan(t)
+			f.expectEmptyPlan(t)
 		}},
 	}
 }

@@ -63,9 +63,9 @@ func newGuideFleet(t *testing.T) *guideFleet {
 // addPrograms puts terraform, helm and kubectl into the path of the shell.
 func (f *guideFleet) addPrograms(t *testing.T) {
 	t.Helper()
-	kubectl, err := exec.LookPath("kubectl")
+	kubectl, err := testenv.KubectlCLI(t.Context(), t.Logf)
 	if err != nil {
-		t.Skip("kubectl is not installed")
+		t.Fatal(err)
 	}
 	helm, err := testenv.HelmCLI(t.Context(), t.Logf)
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *guideFleet) try(t *testing.T, commands string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "sh", "-euc", f.here(commands)) //nolint:gosec // commands of the guides
+	command := exec.CommandContext(ctx, "sh", "-euc", f.here(commands))
 	command.Dir, command.Env = f.dir, f.workspace.env
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output

@@ -163,7 +163,7 @@ func (r *reader) try(t *testing.T, commands string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	end := filepath.Join(t.TempDir(), "end")
-	command := exec.CommandContext(ctx, "sh", "-euc", commands+"\npwd > "+end) //nolint:gosec // the commands are those of our documentation
+	command := exec.CommandContext(ctx, "sh", "-euc", commands+"\npwd > "+end)
 	command.Dir, command.Env, command.Stdin = r.dir, r.env, strings.NewReader("yes\n")
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
