@@ -18,7 +18,7 @@ func TestRevealingPackages(t *testing.T) {
 	t.Parallel()
 
 	var revealing []string
-	err := filepath.WalkDir("internal", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir("internal", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

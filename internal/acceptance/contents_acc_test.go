@@ -79,13 +79,13 @@ func TestAccContents(t *testing.T) {
 			w.apply(t)
 			s.expectReleases(t, 0, "banner", "db")
 			before := w.contentsOutput(t)
-			expectContent(t, before, "db", `^db-\S+ apps/db [0-9a-f]{8}$`)
-			expectContent(t, before, "web", `^web-\S+ apps/my%20web [0-9a-f]{8}$`)
+			expectContent(t, before, "db", `^db apps/db [0-9a-f]{8}$`)
+			expectContent(t, before, "web", `^web apps/my%20web [0-9a-f]{8}$`)
 
 			repo.push(t, "second")
 			plan = w.run(t, "plan", "-input=false", "-out=tfplan")
 			for text, want := range map[string]int{
-				"bundles =": shown.bundles, before["db"] + "\" -> \"db-": shown.contents, before["web"]: 0, "descriptor": 0,
+				"bundles =": shown.bundles, before["db"] + "\" -> \"db ": shown.contents, before["web"]: 0, "descriptor": 0,
 			} {
 				if lines := linesWith(plan, text); len(lines) != want {
 					t.Errorf("%d lines contain %q, want %d:\n%s", len(lines), text, want, plan)

@@ -87,7 +87,7 @@ func TestEncode(t *testing.T) {
 // expectHidden fails if a text has the password, also as hexadecimal digits, numbers or base64.
 func expectHidden(t *testing.T, what, text string) {
 	t.Helper()
-	for _, form := range []string{password, fmt.Sprintf("%x", password), fmt.Sprintf("%X", password), fmt.Sprintf("% x", password), strings.Trim(fmt.Sprint([]byte(password)), "[]"), "aHVudGVyMg"} {
+	for _, form := range []string{password, fmt.Sprintf("%x", password), fmt.Sprintf("%X", password), fmt.Sprintf("% x", password), strings.Trim(fmt.Sprintf("%d", []byte(password)), "[]"), "aHVudGVyMg"} {
 		if strings.Contains(text, form) {
 			t.Errorf("%s has the secret: %s", what, text)
 		}

@@ -92,6 +92,7 @@ func unpackRecord(name string, packed []byte) (Record, error) {
 	return content, nil
 }
 
+// Size returns the size of manifest, values and hooks, in bytes.
 func (r Record) Size() int64 {
 	size := len(r.Manifest) + len(r.Values)
 	for _, hook := range r.Hooks {
