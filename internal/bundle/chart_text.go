@@ -20,10 +20,10 @@ func GeneratedVersion(digest string) string {
 	return generatedVersion + hex[:min(length, len(hex))]
 }
 
-// ChartText returns the text of a chart for users, such as "web-1.0.0". A generated version is left
-// out: it is the beginning of a digest, which texts have besides.
+// ChartText returns the text of a chart for users, such as "web-1.0.0", and "-" if nothing is known. A
+// generated version is left out: it is the beginning of a digest, which texts have besides.
 func ChartText(chart, version string) string {
-	if isGenerated.MatchString(version) {
+	if isGenerated.MatchString(version) || version == "" && chart != "" {
 		return chart
 	}
 	return chart + "-" + version
