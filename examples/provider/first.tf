@@ -2,7 +2,7 @@ terraform {
   required_providers {
     fleet = {
       source  = "agentless-fleet/fleet"
-      version = "~> 0.1"
+      version = "~> 0.1.0"
     }
   }
 }
@@ -24,5 +24,5 @@ resource "fleet_gitrepo" "apps" {
 resource "fleet_cluster_target" "all" {
   name    = "all"
   bundles = [fleet_gitrepo.apps.bundles]
-  targets = [{ cluster_selector = { match_expressions = [{ key = "env", operator = "In", values = ["dev", "prod"] }] } }]
+  targets = [{ all = true }]
 }

@@ -107,7 +107,7 @@ func Schema() schema.Schema {
 			"on_missing": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What happens to deployments on a cluster that was removed from `clusters` if they cannot be uninstalled. Either its connection contained a secret or arguments of a command, " +
-					"which are never stored, or the cluster does not respond any more. `error` (default): the plan fails until the entry is restored for one apply. " +
+					"which are never stored, or the cluster does not respond any more. `error` (default): with such a connection the plan fails, and with such a cluster the apply, until the entry is restored for one apply. " +
 					"`forget`: they are removed from the state and stay on the cluster.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.MissingIsError), string(deploy.ForgetMissing))},
 			},
