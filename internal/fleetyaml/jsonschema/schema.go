@@ -39,7 +39,8 @@ func definition(described fields) *schema {
 	return made
 }
 
-// place is a part of a fleet.yaml in which paths of keys begin anew.
+// place is the root of a fleet.yaml, or an entry of targets or of overrideTargets. Paths of keys are
+// relative to it.
 type place struct {
 	described map[string]behaviour
 	// takesNumbers is set where a number or a boolean counts as text in labels and selectors.
