@@ -1,11 +1,7 @@
 package deploy
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -42,34 +38,4 @@ func GroupByCause(failures []Failure) []Cause {
 		}
 	}
 	return causes
-}
-
-// StatesOf describes the states of the deployments that failed for one cause.
-func (o *Outcome) StatesOf(cause Cause) string {
-	failed := cause.Keys()
-	_, unreachable := errors.AsType[*status.UnreachableError](cause.Failures[0].Err)
-	var lines []string
-	states := map[string]int{}
-	for _, key := range failed {
-		record, ok := o.Records[key]
-		is, state := " is "+string(record.State), string(record.State)
-		switch {
-		case !ok:
-			lines = append(lines, key.String()+" is not deployed.")
-			states["Not deployed"]++
-			continue
-		case unreachable && record.State != status.ErrApplied: // Nobody knows its state now.
-			is, state = " stays as last read", "As last read"
-		}
-		lines = append(lines, fmt.Sprintf("%s%s (release %s in namespace %s).", key, is, record.Release, record.Namespace))
-		states[state]++
-	}
-	if len(failed) > maxInDetail {
-		lines = nil
-		for _, state := range slices.Sorted(maps.Keys(states)) {
-			lines = append(lines, fmt.Sprintf("%s: %d of them.", state, states[state]))
-		}
-	}
-	lines = append(lines, "All other deployments were finished and saved.")
-	return strings.Join(lines, " ")
 }

@@ -26,19 +26,3 @@ func (c Consent) releases(of []target.Deployment) map[string]bool {
 	}
 	return releases
 }
-
-// Unmatched returns the patterns that match no deployment that is wanted or in state. It returns
-// none if bundles cannot be read, because a pattern may be for one of them.
-func (c Consent) Unmatched(desired Desired, prior map[Key]Record) []string {
-	if len(desired.Unreadable) > 0 {
-		return nil
-	}
-	var names []string
-	for _, d := range desired.all(prior) {
-		names = append(names, d.Key())
-	}
-	for key := range prior {
-		names = append(names, key.String())
-	}
-	return c.Of.Unmatched(names)
-}

@@ -119,11 +119,18 @@ func (d Desired) Bundles() []*bundle.Bundle {
 	return bundles
 }
 
-// FailuresOf returns errors by deployment as failures, sorted.
-func FailuresOf(errs map[Key]error) []Failure {
-	failures := make([]Failure, 0, len(errs))
-	for _, key := range slices.SortedFunc(maps.Keys(errs), Key.Compare) {
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Err: errs[key]})
+// UnmatchedConsent returns the patterns of a consent that match no deployment that is wanted or in state.
+// It returns none if bundles cannot be read, because a pattern may be for one of them.
+func (d Desired) UnmatchedConsent(consent Consent, prior map[Key]Record) []string {
+	if len(d.Unreadable) > 0 {
+		return nil
 	}
-	return failures
+	var names []string
+	for _, wanted := range d.all(prior) {
+		names = append(names, wanted.Key())
+	}
+	for key := range prior {
+		names = append(names, key.String())
+	}
+	return consent.Of.Unmatched(names)
 }

@@ -77,12 +77,3 @@ func (e Event) Masked(mask func(string) string) Event {
 	}
 	return e
 }
-
-// notifiers receive the events of an engine.
-type notifiers []Notify
-
-func (n notifiers) send(ctx context.Context, event Event) {
-	for _, notify := range n {
-		notify(ctx, event)
-	}
-}

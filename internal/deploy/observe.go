@@ -54,7 +54,7 @@ func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Dri
 	orphaned, conclusive := orphans(records, found.observation.UIDs, found.unstored)
 	found.observation.AllSeen = conclusive && !found.isIncomplete
 	found.observation.Orphans = e.readOrphans(ctx, orphaned)
-	slices.SortFunc(found.observation.Failures, compareFailures)
+	slices.SortFunc(found.observation.Failures, Failure.Compare)
 	return found.observation
 }
 
@@ -71,7 +71,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, id
 		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	found.addCluster(name, snapshot, identity.unstored(found.stored, snapshot))
+	found.addCluster(name, snapshot, unstored(identity, found.stored, snapshot))
 	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	var unlisted []Key
 	for _, key := range keys {

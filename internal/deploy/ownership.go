@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,77 +10,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
-
-// TargetIdentity identifies the target whose deployments are read.
-type TargetIdentity struct {
-	Owner, Target, Instance string
-	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
-	AdoptionKey string
-	// Key proves which release records the target wrote; see release.RecordKey.
-	Key string
-}
-
-// mark returns the mark that the target writes on the record of a bundle's release.
-func (h TargetIdentity) mark(bundle, digest string) release.Mark {
-	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
-	mark.AdoptionKey = h.AdoptionKey
-	return mark
-}
-
-// claimant returns the target in relation to a release. uid is the identity of the cluster as it
-// was read, and known is what state has of the release, nil for nothing.
-func (h TargetIdentity) claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
-	if known != nil {
-		uid = cmp.Or(uid, known.UID)
-	}
-	return release.Claimant{Mark: h.mark(bundle, digest), Proof: release.Proof{Key: h.Key, UID: uid}, Known: known}
-}
-
-// existing returns releases with the owner and the name of the target that are in no state of the
-// target, sorted. A release with its adoption key is its own.
-func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
-	return snapshot.Owned(h.claimant("", "", snapshot.UID, nil), release.SameName)
-}
-
-// OtherClusterError reports that a connection leads to another cluster than the planned one.
-type OtherClusterError struct {
-	Cluster string
-	// Want and Got are UIDs of the namespace kube-system. Got is "" if the cluster does not return
-	// it.
-	Want, Got string
-}
-
-func (e *OtherClusterError) Error() string {
-	if e.Got == "" {
-		return fmt.Sprintf("the cluster does not return the UID of its namespace kube-system, which has to be %s", e.Want)
-	}
-	return fmt.Sprintf("the connection reaches another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
-}
-
-// checkIdentity returns an error for a cluster that is not the planned one.
-func (r Request) checkIdentity(cluster, uid string) error {
-	want := r.UIDs[cluster]
-	if want == "" || want == uid {
-		return nil
-	}
-	return &OtherClusterError{Cluster: cluster, Want: want, Got: uid}
-}
-
-// existingOn returns the existing releases of a target on the clusters that were read, sorted by
-// cluster. A release that a deployment may take over is left out.
-func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
-	var found []Existing
-	taken := r.Settings.Consent.releases(r.Write)
-	for _, cluster := range slices.Sorted(maps.Keys(runs)) {
-		for _, observed := range r.existing(runs[cluster].snapshot.snapshot) {
-			if taken[releaseOn(cluster, observed.Namespace, observed.Release)] {
-				continue
-			}
-			found = append(found, Existing{Cluster: cluster, Observed: observed})
-		}
-	}
-	return found
-}
 
 // withCreator adds the creator of the newest revision to a *release.ForeignError, if no target made
 // it.
@@ -139,17 +67,17 @@ func stored(prior map[Key]Record) map[releaseID]bool {
 	return known
 }
 
-// unstored returns the releases of this instance on a cluster that are not stored, sorted by
+// unstored returns the releases of an instance on a cluster that are not stored, sorted by
 // namespace and name. One cluster can have many names, each with all of its releases. So only
 // these releases of a snapshot are kept until all clusters have been read.
-func (h TargetIdentity) unstored(stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
+func unstored(identity TargetIdentity, stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
 	left := map[string]release.Observed{}
 	for key, observed := range snapshot.Releases {
 		if !stored[releaseID{snapshot.UID, key}] {
 			left[key] = observed
 		}
 	}
-	return release.Snapshot{Releases: left}.Owned(h.claimant("", "", snapshot.UID, nil), release.Self)
+	return release.Snapshot{Releases: left}.Owned(identity.claimant("", "", snapshot.UID, nil), release.Self)
 }
 
 // orphans returns those of the unstored releases that the state does not have, by cluster. It

@@ -191,13 +191,6 @@ type Change struct {
 	prior map[Key]Record
 }
 
-// Stage is deployments of a change that begin together.
-type Stage struct {
-	// Text names the deployments, without the number of the stage.
-	Text        string
-	Deployments []Key
-}
-
 // stagesOf returns the stages of a forecast with their deployments.
 func stagesOf(forecast rollout.Forecast, steps []rollout.Step) []Stage {
 	stages := make([]Stage, len(forecast.Stages))
@@ -408,4 +401,9 @@ func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) C
 		change.UnpinUnplanned(shown.Objects)
 	}
 	return change
+}
+
+// RemovalPlan returns the plan of a target that is destroyed.
+func RemovalPlan(prior map[Key]Record) *Plan {
+	return &Plan{Change: Change{Remove: slices.Collect(maps.Keys(prior)), prior: prior}}
 }

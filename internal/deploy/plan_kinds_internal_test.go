@@ -59,7 +59,7 @@ func TestNamespacesThatAnApplyCreates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := &Plan{Change: Change{Write: test.write, prior: test.prior}}
-			if diff := cmp.Diff(test.want, plan.needsOf(test.write).Namespaces); diff != "" {
+			if diff := cmp.Diff(test.want, needsOf(plan, test.write).Namespaces); diff != "" {
 				t.Errorf("namespaces (-want +got):\n%s", diff)
 			}
 		})

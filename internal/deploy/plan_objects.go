@@ -51,7 +51,7 @@ func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 		if objects != nil {
 			p.Objects[key] = objects
 		}
-		if !allKnown(objects) && rendering.Irreproducible != "" {
+		if !release.AllKnown(objects) && rendering.Irreproducible != "" {
 			p.Unknown.Add(unknownBecause(d, rendering, needs[key]), key.String())
 		}
 	}
@@ -84,16 +84,6 @@ func kept(rendering release.Rendering, documents bool, same map[string]string) r
 		rendering.Documents[i].Content = known
 	}
 	return rendering
-}
-
-// allKnown reports whether a plan has the content of all objects of a deployment.
-func allKnown(objects map[string]string) bool {
-	for _, hash := range objects {
-		if hash == "" {
-			return false
-		}
-	}
-	return objects != nil
 }
 
 // objectsOf returns the objects that a deployment is going to have, nil if they are not known. The
@@ -233,23 +223,4 @@ func (p *Plan) plannedMoves() map[string]release.Moves {
 
 func (c Change) moveCandidates(wants map[Key]map[string]string) moveCandidates {
 	return moveCandidates{Write: c.Write, Remove: c.Remove, Keep: slices.Collect(maps.Keys(c.Keep)), Prior: c.prior, Wants: wants}
-}
-
-// Unplanned finds deployments whose objects are not those that the plan showed. That happens only
-// for a chart whose output changes in an unexpected way. Then the state shows the existing
-// objects, and this error reports the reason.
-func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
-	failed := map[Key]bool{}
-	for _, failure := range o.Failures {
-		failed[Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
-	}
-	var failures []Failure
-	for key, objects := range planned {
-		record, ok := o.Records[key]
-		if !ok || failed[key] || !record.State.Settled() || release.KeepsPromise(record.Objects, objects) {
-			continue
-		}
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrUnplannedObjects})
-	}
-	return failures
 }

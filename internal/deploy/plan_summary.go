@@ -51,18 +51,6 @@ func (p *Plan) Summary(replaced map[Key]Record) PlanSummary {
 	return summary
 }
 
-// takenOver returns how many deployments take something over from another owner, and how many of
-// them neither the state nor a replaced target has.
-func (p *Plan) takenOver(found OwnershipReport, replaced map[Key]Record) (number, added int) {
-	for key := range found.TakenOver {
-		_, had := p.prior[key]
-		if _, replaces := replaced[key]; !had && !replaces {
-			added++
-		}
-	}
-	return len(found.TakenOver), added
-}
-
 // uninstalled returns the releases that are uninstalled.
 func uninstalled(removed []Key, prior map[Key]Record) []OnClusters {
 	byCluster := map[string][]string{}

@@ -17,26 +17,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// DiffMode is what a plan shows of changes in rendered objects.
-type DiffMode string
-
-// The modes.
-const (
-	// DiffSummary shows nothing.
-	DiffSummary DiffMode = "summary"
-	// DiffAuto shows what changes inside objects, without texts from a Terraform configuration.
-	DiffAuto DiffMode = "auto"
-	// DiffRendered shows everything but Secrets.
-	DiffRendered DiffMode = "rendered"
-)
-
-// compares reports whether a deployment is compared. For a first install there is nothing to
-// compare, and the objects of a plan show what is added and removed.
-func (m DiffMode) compares(prior map[Key]Record, key Key) bool {
-	_, had := prior[key]
-	return m == DiffRendered || m == DiffAuto && had
-}
-
 // DiffReport is what a plan changes in rendered objects.
 type DiffReport struct {
 	Mode  DiffMode
@@ -120,11 +100,6 @@ func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffR
 		c.report.NotCompared = status.Grouped{} // The refresh has reported these clusters.
 	}
 	return c.report.sorted()
-}
-
-// RemovalPlan returns the plan of a target that is destroyed.
-func RemovalPlan(prior map[Key]Record) *Plan {
-	return &Plan{Change: Change{Remove: slices.Collect(maps.Keys(prior)), prior: prior}}
 }
 
 // onCluster compares the deployments of one cluster.

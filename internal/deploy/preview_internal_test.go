@@ -139,11 +139,3 @@ func TestOwnershipOfAReplacement(t *testing.T) {
 		})
 	}
 }
-
-func TestDeploysAfter(t *testing.T) {
-	t.Parallel()
-	needs := map[string][]string{"app": {"db", "queue"}, "db": {"operator"}, "queue": {"app"}, "other": {"db"}}
-	if diff := cmp.Diff([]string{"app", "db", "operator", "queue"}, deploysAfter(needs, "app")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

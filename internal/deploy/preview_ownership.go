@@ -94,7 +94,7 @@ func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, consen
 	}
 	slices.SortFunc(found.report.RefusedOf, Key.Compare)
 	found.report.RefusedOf = slices.Compact(found.report.RefusedOf)
-	slices.SortFunc(found.report.Denied, compareFailures)
+	slices.SortFunc(found.report.Denied, Failure.Compare)
 	return found.report
 }
 

@@ -50,7 +50,7 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 		return found
 	}
 	found.Summary = plan.Summary(of.Replaces)
-	found.Summary.Counts = found.Summary.Counts.TakingOver(plan.takenOver(found.Ownership, of.Replaces))
+	found.Summary.Counts = found.Summary.Counts.TakingOver(takenOver(plan, found.Ownership, of.Replaces))
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.Lacks = p.Lacks(ctx, plan)
 	found.Summary.Namespaces = found.Lacks.Namespaces
@@ -59,4 +59,16 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	of.TakenOver = found.Ownership.TakenOver
 	found.Diff = p.Diff(ctx, of, plan)
 	return found
+}
+
+// takenOver returns how many deployments take something over from another owner, and how many of
+// them neither the state nor a replaced target has.
+func takenOver(plan *Plan, found OwnershipReport, replaced map[Key]Record) (number, added int) {
+	for key := range found.TakenOver {
+		_, had := plan.prior[key]
+		if _, replaces := replaced[key]; !had && !replaces {
+			added++
+		}
+	}
+	return len(found.TakenOver), added
 }

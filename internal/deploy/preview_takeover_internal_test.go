@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -116,30 +115,6 @@ func TestTakeOverIsNew(t *testing.T) {
 	}
 }
 
-func TestMayTakeOver(t *testing.T) {
-	t.Parallel()
-	taking := target.Deployment{}
-	taking.Options.Helm = &fleetyaml.Helm{TakeOwnership: true}
-	tests := map[string]struct {
-		facts Facts
-		of    target.Deployment
-		want  bool
-	}{
-		"no consent":            {facts: Facts{Diff: DiffAuto}},
-		"consent of the target": {facts: Facts{Diff: DiffAuto, TakesOver: true}, want: true},
-		"consent of the bundle": {facts: Facts{Diff: DiffAuto}, of: taking, want: true},
-		"nothing is compared":   {facts: Facts{Diff: DiffSummary, TakesOver: true}, of: taking},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := test.facts.mayTakeOver(test.of); got != test.want {
-				t.Errorf("mayTakeOver = %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	known, added := Key{Cluster: "a", Bundle: "known"}, Key{Cluster: "a", Bundle: "added"}
@@ -158,7 +133,7 @@ func TestTakenOver(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := plan.Summary(nil).Counts.TakingOver(plan.takenOver(OwnershipReport{TakenOver: test.taken}, nil)).String()
+			got := plan.Summary(nil).Counts.TakingOver(takenOver(&plan, OwnershipReport{TakenOver: test.taken}, nil)).String()
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("counts (-want +got):\n%s", diff)
 			}

@@ -1,14 +1,9 @@
 package deploy
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // RemovalLimit is how many deployments a change may remove.
@@ -75,30 +70,4 @@ func ParseRemovalLimit(text string, of int) (int, error) {
 		return of * limit / 100, nil
 	}
 	return limit, nil
-}
-
-// Forget drops removals that failed because a cluster could not be reached, if isConfigured does
-// not report the cluster. It returns those clusters, sorted.
-func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
-	forgotten := map[string]bool{}
-	o.Failures = slices.DeleteFunc(o.Failures, func(failure Failure) bool {
-		if isConfigured(failure.Cluster) || !isUnreachable(failure.Err) {
-			return false
-		}
-		forgotten[failure.Cluster] = true
-		delete(o.Records, Key{Cluster: failure.Cluster, Bundle: failure.Bundle})
-		return true
-	})
-	return slices.Sorted(maps.Keys(forgotten))
-}
-
-// isUnreachable reports whether a cluster could not be read at all.
-func isUnreachable(err error) bool {
-	var (
-		unreachable *status.UnreachableError
-		denied      *status.DeniedError
-		other       *OtherClusterError
-		unusable    *status.ConnectionError
-	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &other) || errors.As(err, &unusable)
 }

@@ -200,3 +200,10 @@ func (r *results) addKept(key Key, doing string, err error, record *Record) {
 		r.records[key] = *record
 	}
 }
+
+// addWarned notes violations that only warn.
+func (r *results) addWarned(violations []policy.Violation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warned = append(r.warned, violations...)
+}

@@ -62,28 +62,3 @@ func overlap(names []string, releases map[string]map[string]bool) bool {
 	}
 	return false
 }
-
-// overlappingClusters returns the names of clusters under which an apply would overwrite releases of
-// another name, as far as the identities of the clusters are known.
-func (r Request) overlappingClusters(runs map[string]*clusterRun) [][]string {
-	uids := maps.Clone(r.UIDs)
-	if uids == nil {
-		uids = map[string]string{}
-	}
-	for name, run := range runs {
-		if uid := run.snapshot.snapshot.UID; uid != "" {
-			uids[name] = uid
-		}
-	}
-	wanted := slices.Clone(r.Write)
-	for _, step := range r.Unchanged {
-		wanted = append(wanted, step.Deployment)
-	}
-	overlapping, _ := SplitSame(SameClusters(uids), wanted)
-	return overlapping
-}
-
-// writesToNewCluster reports whether something is written to a cluster that nobody has read before.
-func (r Request) writesToNewCluster() bool {
-	return slices.ContainsFunc(r.Write, func(d target.Deployment) bool { return r.UIDs[d.Cluster] == "" })
-}

@@ -28,7 +28,7 @@ func (e *Engine) Status(ctx context.Context, owner string, wanted []target.Deplo
 		}))
 	}
 	looking.Wait()
-	slices.SortFunc(found.observation.Failures, compareFailures)
+	slices.SortFunc(found.observation.Failures, Failure.Compare)
 	return found.observation
 }
 

@@ -40,7 +40,7 @@ func TestTimeoutOf(t *testing.T) {
 			t.Parallel()
 			d := deployment("c1", "web", "v1-a")
 			d.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: tt.seconds}
-			found := (deploy.Change{Write: []target.Deployment{d}}).ShortenedTimeouts(tt.settings)
+			found := tt.settings.ShortenedTimeouts([]target.Deployment{d})
 			if diff := cmp.Diff([]string{tt.want.String(), tt.warning}, []string{tt.settings.TimeoutOf(d).String(), found.List()}); diff != "" {
 				t.Errorf("timeout and warning (-want +got):\n%s", diff)
 			}

@@ -5,21 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/window"
 )
-
-// Windows decide whether deployments may change at a given time.
-type Windows interface {
-	// Closed returns why a deployment must not change, nil if it may. onlyDrift reports that the
-	// change only corrects drift.
-	Closed(cluster string, bundle window.Bundle, onlyDrift bool) error
-}
-
-const removing = "removing"
 
 // heldChanges decides which changes windows hold. The author of a bundle chooses its name and its
 // labels. So a window also concerns a deployment by the name and the labels that it has in state. A
@@ -48,10 +38,6 @@ func newHeldChanges(desired Desired, prior map[Key]Record) *heldChanges {
 		}
 	}
 	return h
-}
-
-func releaseOn(cluster, namespace, name string) string {
-	return cluster + " " + release.Key(namespace, name)
 }
 
 // write returns why a change of a deployment is held by a window, nil if it is not.
@@ -214,9 +200,6 @@ func (e *ClosedWindowError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ClosedWindowError) Unwrap() error { return e.Err }
-
-// IsRemoval reports whether a deployment was to be removed.
-func (f Failure) IsRemoval() bool { return f.Doing == removing }
 
 func keysOf(of map[Key]error) map[Key]bool {
 	keys := make(map[Key]bool, len(of))

@@ -43,8 +43,8 @@ func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outco
 	return r.outcome(ctx)
 }
 
-// run is one apply.
-type run struct {
+// applyRun is one apply.
+type applyRun struct {
 	engine  *Engine
 	request deploy.Request
 	store   *store
@@ -55,14 +55,14 @@ type run struct {
 	*results
 }
 
-func (e *Engine) newRun(request deploy.Request) *run {
-	return &run{
+func (e *Engine) newRun(request deploy.Request) *applyRun {
+	return &applyRun{
 		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)), results: newResults(request),
 	}
 }
 
 // follow watches the BundleDeployments until stop is called. stop returns when the watch has ended.
-func (r *run) follow(ctx context.Context) (stop func()) {
+func (r *applyRun) follow(ctx context.Context) (stop func()) {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(panics.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
@@ -74,7 +74,7 @@ func (r *run) follow(ctx context.Context) (stop func()) {
 
 // prepare reads the existing objects of the target. If it returns existing deployments, a create
 // must not begin.
-func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err error) {
+func (r *applyRun) prepare(ctx context.Context) (existing []deploy.Existing, err error) {
 	defer panics.Recover("reading the management cluster", &err)
 	c, err := r.engine.management()
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 // withoutConsent returns the Bundles that a create must not take over. With take_ownership it takes over
 // all of them. With an adoption key it takes over those with the key, if it wants all of their
 // deployments: the others would stay in a Bundle and in no state.
-func (r *run) withoutConsent(others []metadata) []metadata {
+func (r *applyRun) withoutConsent(others []metadata) []metadata {
 	if r.request.Settings.Consent.All {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (r *run) withoutConsent(others []metadata) []metadata {
 }
 
 // refuseTaken leaves deployments out of the apply whose releases another owner delivers.
-func (r *run) refuseTaken(ctx context.Context) {
+func (r *applyRun) refuseTaken(ctx context.Context) {
 	taken := r.engine.taken(ctx, r.store.client, r.request.Owner, arriving(r.request.Write, r.request.Prior), r.view.clusters)
 	r.request.Write = slices.DeleteFunc(slices.Clone(r.request.Write), func(d target.Deployment) bool {
 		err := taken[deploy.KeyOf(d)]
@@ -141,7 +141,7 @@ func (r *run) refuseTaken(ctx context.Context) {
 
 // others returns the Bundles that have the owner and the name of the target, and are not recorded
 // in its state.
-func (r *run) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
+func (r *applyRun) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
 	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
 	var found []metadata
 	err := c.bundles(ctx, r.engine.settings.Namespace, labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, func(of metadata) {
@@ -169,7 +169,7 @@ func existingOf(bundles []metadata) []deploy.Existing {
 }
 
 // writeAll writes all bundles with deployments to write, several at once.
-func (r *run) writeAll(ctx context.Context) {
+func (r *applyRun) writeAll(ctx context.Context) {
 	works := r.works()
 	var writing sync.WaitGroup
 	for _, name := range slices.Sorted(maps.Keys(works)) {
@@ -186,7 +186,7 @@ func (r *run) writeAll(ctx context.Context) {
 
 // work is the part of an apply that writes one bundle.
 type work struct {
-	run    *run
+	run    *applyRun
 	bundle *bundle.Bundle
 	name   string // of the Bundle
 	write  []target.Deployment
@@ -195,7 +195,7 @@ type work struct {
 	progress  progress
 }
 
-func (r *run) works() map[string]*work {
+func (r *applyRun) works() map[string]*work {
 	works := map[string]*work{}
 	for _, d := range r.request.Write {
 		w := works[d.Bundle.Name]
@@ -215,7 +215,7 @@ func (r *run) works() map[string]*work {
 
 // nameOf returns the name of the Bundle of a bundle: the name of the existing Bundle, else a new
 // name.
-func (r *run) nameOf(bundle string) string {
+func (r *applyRun) nameOf(bundle string) string {
 	for key, record := range r.request.Prior {
 		if key.Bundle == bundle && record.Known.Instance != "" {
 			if of, found := r.view.bundleOf(bundle, record.Known.Instance); found {
@@ -259,7 +259,7 @@ func (w *work) deliver(ctx context.Context) {
 // awaitOthers waits until Fleet's controller has processed the unchanged deployments of a Bundle. A
 // refresh right after an apply then finds them as they were. If the controller takes longer, these
 // deployments have not failed.
-func (r *run) awaitOthers(ctx context.Context, bundle, digest string) {
+func (r *applyRun) awaitOthers(ctx context.Context, bundle, digest string) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTime)
 	defer cancel()
 	for {
@@ -375,9 +375,9 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 }
 
 // isRemoved reports whether this apply removes a deployment.
-func (r *run) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
+func (r *applyRun) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
 
-func (r *run) markOf(bundle string) mark {
+func (r *applyRun) markOf(bundle string) mark {
 	made := release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
 	made.AdoptionKey = r.request.AdoptionKey
 	return made

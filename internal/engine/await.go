@@ -191,7 +191,7 @@ type starving struct{ since time.Time }
 
 // mend repairs a BundleDeployment that has waited for its Secret for mendAfter. It does so again
 // after each further mendAfter.
-func (s *starving) mend(ctx context.Context, r *run, seen sighting) error {
+func (s *starving) mend(ctx context.Context, r *applyRun, seen sighting) error {
 	switch {
 	case !seen.lacksValues():
 		s.since = time.Time{}
@@ -209,7 +209,7 @@ func (s *starving) mend(ctx context.Context, r *run, seen sighting) error {
 // hash were removed, Fleet's controller would write a Secret without values. So mend also removes
 // the IDs of the deployment: the controller then stages the options of the Bundle again. The agent
 // does nothing in the meantime (Fleet: internal/cmd/controller/target/builder.go and partition.go).
-func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
+func (r *applyRun) mend(ctx context.Context, bd *bundleDeployment) error {
 	path := fleetPath + "/namespaces/" + bd.Metadata.Namespace + "/bundledeployments/" + bd.Metadata.Name
 	err := r.store.client.patch(ctx, path, map[string]any{
 		"metadata": map[string]any{"resourceVersion": bd.Metadata.ResourceVersion},

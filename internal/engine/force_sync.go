@@ -15,7 +15,7 @@ const (
 // agent carries out a change, that is the ID before the change. If the Bundle then goes back to these
 // options, the deployment seems to be applied, and the agent still finishes the change. So an entry
 // that replaces one that is not applied gets a number that the cluster never had.
-func (r *run) forceSync(name, cluster string, before *stored, wanted entry) entry {
+func (r *applyRun) forceSync(name, cluster string, before *stored, wanted entry) entry {
 	if before == nil {
 		return wanted
 	}

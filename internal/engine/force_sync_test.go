@@ -49,7 +49,7 @@ func TestForceSync(t *testing.T) {
 				before.content.entries = map[string]entry{id.cluster: {options: test.before, digest: test.digest}}
 			}
 			wanted := entry{options: map[string]any{optionForceSync: 3.0}, digest: "b"}
-			got := (&run{tracker: seen}).forceSync(id.bundle, id.cluster, before, wanted)
+			got := (&applyRun{tracker: seen}).forceSync(id.bundle, id.cluster, before, wanted)
 			if diff := cmp.Diff(test.want, got.options[optionForceSync]); diff != "" {
 				t.Errorf("number (-want +got):\n%s", diff)
 			}

@@ -18,7 +18,7 @@ import (
 
 // removal is the part of an apply that removes deployments. It begins after all bundles are
 // written.
-type removal struct{ *run }
+type removal struct{ *applyRun }
 
 // all removes the deployments of all bundles: each bundle after those that depend on it.
 func (r removal) all(ctx context.Context) {
@@ -154,20 +154,20 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 }
 
 // canEmpty reports whether an agent can be given the empty chart in place of a deployment.
-func (r *run) canEmpty(key deploy.Key, of entry) bool {
+func (r *applyRun) canEmpty(key deploy.Key, of entry) bool {
 	return !of.keepsResources() && !r.isOffline(key) && !r.isClaimed(key)
 }
 
 // isOffline reports whether a cluster has no agent that would carry out the first step of a
 // removal.
-func (r *run) isOffline(key deploy.Key) bool {
+func (r *applyRun) isOffline(key deploy.Key) bool {
 	of, known := r.view.clusters[key.Cluster]
 	return !known || of.offline
 }
 
 // isClaimed reports whether another deployment on the cluster has the release now. The agent then
 // leaves the release in place when Fleet deletes the former deployment.
-func (r *run) isClaimed(key deploy.Key) bool {
+func (r *applyRun) isClaimed(key deploy.Key) bool {
 	prior := r.request.Prior[key]
 	for _, d := range r.request.Write {
 		if d.Cluster == key.Cluster && d.Release == prior.Release && d.Namespace == prior.Namespace && d.Bundle.Name != key.Bundle {
@@ -212,7 +212,7 @@ func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
-				if err := starved.mend(ctx, r.run, s); err != nil {
+				if err := starved.mend(ctx, r.applyRun, s); err != nil {
 					return err
 				}
 				if state, text := s.facts(r.engine.texts).State(); state != status.Ready {

@@ -301,3 +301,11 @@ func (d Deployment) origin() origin {
 	}
 	return fromElsewhere
 }
+
+// Masked returns violations whose texts quote nothing that must not be printed.
+func Masked(violations []Violation, mask func(text string) string) []Violation {
+	for i := range violations {
+		violations[i].Text, violations[i].Object = mask(violations[i].Text), mask(violations[i].Object)
+	}
+	return violations
+}

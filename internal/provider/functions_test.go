@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
-// run calls a function as Terraform does.
-func run(t *testing.T, f function.Function, want attr.Value, arguments ...attr.Value) (attr.Value, *function.FuncError) {
+// call calls a function as Terraform does.
+func call(t *testing.T, f function.Function, want attr.Value, arguments ...attr.Value) (attr.Value, *function.FuncError) {
 	t.Helper()
 	resp := function.RunResponse{Result: function.NewResultData(want)}
 	f.Run(t.Context(), function.RunRequest{Arguments: function.NewArgumentsData(arguments)}, &resp)
@@ -29,7 +29,7 @@ func object(t *testing.T, value map[string]any) attr.Value {
 
 func TestReleaseNameFunction(t *testing.T) {
 	t.Parallel()
-	got, err := run(t, newReleaseNameFunction(), types.StringUnknown(), types.StringValue("apps/Web_Shop"))
+	got, err := call(t, newReleaseNameFunction(), types.StringUnknown(), types.StringValue("apps/Web_Shop"))
 	if err != nil || !got.Equal(types.StringValue("apps-web-shop-2f7fd251")) {
 		t.Errorf("release_name = %s, %v", got, err)
 	}
@@ -55,7 +55,7 @@ func TestMatchFunction(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := run(t, newMatchFunction(), types.BoolUnknown(), object(t, tt.selector), labels)
+			got, err := call(t, newMatchFunction(), types.BoolUnknown(), object(t, tt.selector), labels)
 			switch {
 			case tt.err != "":
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -77,7 +77,7 @@ func TestMergeValuesFunction(t *testing.T) {
 			types.DynamicNull(),
 			object(t, map[string]any{"image": map[string]any{"tag": "2"}, "list": []any{int64(3)}, "none": nil}),
 		})
-	got, err := run(t, newMergeValuesFunction(), types.DynamicUnknown(), layers)
+	got, err := call(t, newMergeValuesFunction(), types.DynamicUnknown(), layers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +86,14 @@ func TestMergeValuesFunction(t *testing.T) {
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("merge_values (-want +got), %v:\n%s", plainErr, diff)
 	}
-	if _, err := run(t, newMergeValuesFunction(), types.DynamicUnknown(), types.TupleValueMust([]attr.Type{types.DynamicType}, []attr.Value{types.DynamicValue(types.StringValue("a"))})); err == nil {
+	if _, err := call(t, newMergeValuesFunction(), types.DynamicUnknown(), types.TupleValueMust([]attr.Type{types.DynamicType}, []attr.Value{types.DynamicValue(types.StringValue("a"))})); err == nil {
 		t.Error("a text was merged")
 	}
 }
 
 func TestParseFleetYAMLFunction(t *testing.T) {
 	t.Parallel()
-	got, err := run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("defaultNamespace: web\nhelm: {values: {replicas: 2}}\n"))
+	got, err := call(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("defaultNamespace: web\nhelm: {values: {replicas: 2}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 		t.Errorf("parse_fleet_yaml (-want +got), %v:\n%s", plainErr, diff)
 	}
 	// An integer is exact. Numbers in values are floating point, as charts get them in Fleet.
-	got, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("forceSyncGeneration: 9007199254740993\nhelm: {values: {large: 9007199254740993, small: 0.1}}\n"))
+	got, err = call(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("forceSyncGeneration: 9007199254740993\nhelm: {values: {large: 9007199254740993, small: 0.1}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 			t.Errorf("%s = %s, want %s", text, found, want)
 		}
 	}
-	_, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("a: 1\nb: 2\n"))
+	_, err = call(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("a: 1\nb: 2\n"))
 	if err == nil || !strings.Contains(err.Error(), "fleet.yaml:1:1") && !strings.Contains(err.Error(), "Fleet.yaml:1:1") {
 		t.Errorf("parse_fleet_yaml: %v", err)
 	}
@@ -154,7 +154,7 @@ func field(t *testing.T, in attr.Value, name string) attr.Value {
 func TestClustersFromKubeconfigFunction(t *testing.T) {
 	t.Parallel()
 	unknown := types.MapUnknown(clusterFromKubeconfigType())
-	got, err := run(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("clusters:\n- {name: c, cluster: {server: x}}\ncontexts:\n- {name: dev, context: {cluster: c}}\n"))
+	got, err := call(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("clusters:\n- {name: c, cluster: {server: x}}\ncontexts:\n- {name: dev, context: {cluster: c}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestClustersFromKubeconfigFunction(t *testing.T) {
 	if !ok || len(entries.Elements()) != 1 || !strings.Contains(entries.Elements()["dev"].String(), "server: x") {
 		t.Errorf("the clusters are %s", got)
 	}
-	if _, err := run(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("{}")); err == nil || err.Text != "The kubeconfig has no contexts." {
+	if _, err := call(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("{}")); err == nil || err.Text != "The kubeconfig has no contexts." {
 		t.Errorf("error %v", err)
 	}
 }

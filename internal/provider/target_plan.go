@@ -323,10 +323,10 @@ func (f *providerData) planChange(ctx context.Context, plan *targetModel, before
 	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
 	reportOverridden(f, plan, before, desired, diags)
 	consent := plan.consent(diags)
-	diagnostics.Add(diags, report.UnmatchedConsent(name, consent.Unmatched(desired, prior)))
+	diagnostics.Add(diags, report.UnmatchedConsent(name, desired.UnmatchedConsent(consent, prior)))
 	if !plan.DeploymentTimeout.IsUnknown() {
 		settings := plan.settings(diags)
-		diagnostics.Add(diags, report.ShortenedTimeouts(name, planned.ShortenedTimeouts(settings), settings.LongestTimeout()))
+		diagnostics.Add(diags, report.ShortenedTimeouts(name, settings.ShortenedTimeouts(planned.Write), settings.LongestTimeout()))
 	}
 	if diags.HasError() {
 		return

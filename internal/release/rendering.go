@@ -115,6 +115,17 @@ func KeepsPromise(hashes, promised map[string]string) bool {
 	return true
 }
 
+// AllKnown reports whether a plan has the content of all objects of a deployment. planned is a result
+// of KnownHashes, nil if not even the names are known.
+func AllKnown(planned map[string]string) bool {
+	for _, hash := range planned {
+		if hash == "" {
+			return false
+		}
+	}
+	return planned != nil
+}
+
 // ShortHash is the hash shown for an object: the first 12 hexadecimal digits of
 // the content's SHA-256.
 func ShortHash(content []byte) string {

@@ -1,0 +1,54 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// TargetIdentity identifies the target whose deployments are read.
+type TargetIdentity struct {
+	Owner, Target, Instance string
+	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
+	AdoptionKey string
+	// Key proves which release records the target wrote; see release.RecordKey.
+	Key string
+}
+
+// mark returns the mark that the target writes on the record of a bundle's release.
+func (h TargetIdentity) mark(bundle, digest string) release.Mark {
+	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
+	mark.AdoptionKey = h.AdoptionKey
+	return mark
+}
+
+// claimant returns the target in relation to a release. uid is the identity of the cluster as it
+// was read, and known is what state has of the release, nil for nothing.
+func (h TargetIdentity) claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
+	if known != nil {
+		uid = cmp.Or(uid, known.UID)
+	}
+	return release.Claimant{Mark: h.mark(bundle, digest), Proof: release.Proof{Key: h.Key, UID: uid}, Known: known}
+}
+
+// existing returns releases with the owner and the name of the target that are in no state of the
+// target, sorted. A release with its adoption key is its own.
+func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
+	return snapshot.Owned(h.claimant("", "", snapshot.UID, nil), release.SameName)
+}
+
+// OtherClusterError reports that a connection leads to another cluster than the planned one.
+type OtherClusterError struct {
+	Cluster string
+	// Want and Got are UIDs of the namespace kube-system. Got is "" if the cluster does not return
+	// it.
+	Want, Got string
+}
+
+func (e *OtherClusterError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("the cluster does not return the UID of its namespace kube-system, which has to be %s", e.Want)
+	}
+	return fmt.Sprintf("the connection reaches another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
+}
