@@ -41,7 +41,7 @@ func architecture() map[string]rule {
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Tests mock nothing that can be run, so tests above the core use real servers.
-	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "worker/templates"})
+	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "worker/templates"})
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]rule{
@@ -49,26 +49,32 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
+			code: slices.Concat(core, edges, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "cluster", "engine", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
 			uses: []string{"Terraform", "Kubernetes"},
 		},
 		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "engine", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
 		"fleetschema": {code: []string{"fleetyaml", "target", "framework"}, uses: []string{"Terraform"}},
 		"diagnostics": {code: []string{"report"}, uses: []string{"Terraform"}},
 
-		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
-		"engine":   {code: append([]string{"deploy", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
-		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
+		"cluster":  {code: append([]string{"state", "deploy", "deploy/preview", "deploy/run", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
+		"engine":   {code: append([]string{"deploy", "deploy/run", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
+		"report":   {code: append([]string{"deploy", "deploy/plan", "deploy/preview", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
-		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
-		"deploy":   {code: core, tests: realThings, testsUse: foreign, pure: true},
+		"state":    {code: append([]string{"deploy", "deploy/plan", "kube"}, core...), pure: true},
 		"source":   {code: core, tests: realThings, testsUse: foreign, pure: true},
+
+		// A plan reads no cluster, and an apply does not plan.
+		"deploy":         {code: core, pure: true},
+		"deploy/plan":    {code: append([]string{"deploy"}, core...), pure: true},
+		"deploy/run":     {code: append([]string{"deploy"}, core...), tests: realThings, testsUse: foreign, pure: true},
+		"deploy/preview": {code: append([]string{"deploy", "deploy/plan", "deploy/run"}, core...), pure: true},
+
 		"protocol": {code: []string{"mask", "fetch"}, uses: []string{"Terraform"}},
 		// Any provider could use this package, so it imports nothing of this provider.
 		"framework": {uses: []string{"Terraform"}},
 
 		// The package gets warnings as plain values, so it needs no report.
-		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
+		"planreport": {code: append([]string{"deploy", "deploy/plan", "deploy/preview"}, core...), pure: true},
 
 		"command":   {code: []string{"mask"}},
 		"git":       {code: core, tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
@@ -192,7 +198,7 @@ func TestViolations(t *testing.T) {
 		"imports down": {packages: []pkg{
 			{ImportPath: module, Imports: []string{internal + "provider", "fmt"}},
 			{ImportPath: internal + "provider", Imports: []string{internal + "deploy", internal + "helm"}},
-			{ImportPath: internal + "deploy", Imports: []string{internal + "release"}, TestImports: []string{internal + "kube"}},
+			{ImportPath: internal + "deploy/run", Imports: []string{internal + "release"}, TestImports: []string{internal + "kube"}},
 			{ImportPath: internal + "release", Imports: []string{internal + "target"}},
 			{ImportPath: internal + "testenv/cmd/testenv", Imports: []string{internal + "testenv"}},
 			{ImportPath: internal + "helm", Imports: []string{"helm.sh/helm/v3/pkg/action"}, XTestImports: []string{internal + "helm", internal + "testenv"}},

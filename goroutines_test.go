@@ -14,18 +14,18 @@ import (
 // without a call of panics.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
 	return map[string]string{ //nolint:gosec // names of functions
-		"deploy.extendDeadline": "it waits and cancels",
+		"run.extendDeadline":    "it waits and cancels",
 		"helm.enter":            "it counts",
 		"helm.setFieldManager":  "it sets a variable",
 		"kustomize.limitCopies": "it sets a variable",
 		"connect.codecs":        "it makes a codec of compiled-in types",
 		"connect.credentials":   "fetch.Group.Do recovers, and the other function cancels",
-		"deploy.clusterRuns":    "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
+		"run.clusterRuns":       "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
 		"git.dialSSH":           "it closes a connection",
 		"git.connect":           "it closes a connection",
 		"git.advertise":         "it closes a connection",
 		"git.ask":               "it closes a connection",
-		"deploy.join":           "SnapshotCache.ask recovers around the question",
+		"run.join":              "SnapshotCache.ask recovers around the question",
 		"fetch.WithIdleTimeout": "it cancels a context",
 		"fetch.Get":             "fetch.Group.Do recovers",
 		"git.tree":              "fetch.Group.Do recovers",

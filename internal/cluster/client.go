@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
@@ -35,9 +37,9 @@ type Client struct {
 }
 
 var (
-	_ deploy.Cluster          = (*Client)(nil)
-	_ deploy.PreviewedCluster = (*Client)(nil)
-	_ helm.Objects            = (*kube.Client)(nil)
+	_ run.Cluster     = (*Client)(nil)
+	_ preview.Cluster = (*Client)(nil)
+	_ helm.Objects    = (*kube.Client)(nil)
 )
 
 // classified returns an error with its type and a text that may be stored in the state.

@@ -16,6 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -23,11 +25,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-func previewOf(entries map[string]cluster.Entry) *deploy.Preview {
+func previewOf(entries map[string]cluster.Entry) *preview.Preview {
 	set := cluster.NewSet(entries, &render.Charts{}, &mask.Masker{})
-	return &deploy.Preview{
-		Connect:     func(name string) (deploy.PreviewedCluster, error) { return set.Connect(name) },
-		Connectable: set.IsConnectable, Snapshots: &deploy.SnapshotCache{}, Parallelism: 2,
+	return &preview.Preview{
+		Connect:     func(name string) (preview.Cluster, error) { return set.Connect(name) },
+		Connectable: set.IsConnectable, Snapshots: &run.SnapshotCache{}, Parallelism: 2,
 		Former: func(string, string) []release.Known { return nil },
 	}
 }

@@ -16,12 +16,12 @@ type Consent struct {
 // To reports whether a deployment may take over what others have.
 func (c Consent) To(key Key) bool { return c.All || c.Of.Match(key.String()) }
 
-// releases returns the releases of deployments that may take over what others have.
-func (c Consent) releases(of []target.Deployment) map[string]bool {
+// Releases returns the releases of deployments that may take over what others have.
+func (c Consent) Releases(of []target.Deployment) map[string]bool {
 	releases := map[string]bool{}
 	for _, d := range of {
 		if c.To(KeyOf(d)) {
-			releases[releaseOn(d.Cluster, d.Namespace, d.Release)] = true
+			releases[ReleaseOn(d.Cluster, d.Namespace, d.Release)] = true
 		}
 	}
 	return releases

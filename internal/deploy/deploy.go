@@ -1,3 +1,5 @@
+// Package deploy has the types that planning, carrying out and reporting deployments share: keys,
+// records, failures, what was observed and how an apply ended.
 package deploy
 
 import (
@@ -35,7 +37,7 @@ type Failure struct {
 }
 
 // IsRemoval reports whether a deployment was to be removed.
-func (f Failure) IsRemoval() bool { return f.Doing == removing }
+func (f Failure) IsRemoval() bool { return f.Doing == Removing }
 
 // Notice is a fact about a deployment that the user should read although nothing failed.
 type Notice struct {
@@ -56,9 +58,9 @@ type Notice struct {
 // Versions maps objects that values come from to the version of each.
 type Versions = map[target.Reference]string
 
-const removing = "removing"
+const Removing = "removing"
 
-func releaseOn(cluster, namespace, name string) string {
+func ReleaseOn(cluster, namespace, name string) string {
 	return cluster + " " + release.Key(namespace, name)
 }
 

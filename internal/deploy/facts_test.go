@@ -69,7 +69,7 @@ func TestFactsOf(t *testing.T) {
 			if test.unknown {
 				prior = nil
 			}
-			if diff := cmp.Diff(test.want, factsOf(d, prior)); diff != "" {
+			if diff := cmp.Diff(test.want, FactsOf(d, prior)); diff != "" {
 				t.Errorf("facts (-want +got):\n%s", diff)
 			}
 		})

@@ -23,19 +23,19 @@ func (h TargetIdentity) mark(bundle, digest string) release.Mark {
 	return mark
 }
 
-// claimant returns the target in relation to a release. uid is the identity of the cluster as it
+// Claimant returns the target in relation to a release. uid is the identity of the cluster as it
 // was read, and known is what state has of the release, nil for nothing.
-func (h TargetIdentity) claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
+func (h TargetIdentity) Claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
 	if known != nil {
 		uid = cmp.Or(uid, known.UID)
 	}
 	return release.Claimant{Mark: h.mark(bundle, digest), Proof: release.Proof{Key: h.Key, UID: uid}, Known: known}
 }
 
-// existing returns releases with the owner and the name of the target that are in no state of the
+// Existing returns releases with the owner and the name of the target that are in no state of the
 // target, sorted. A release with its adoption key is its own.
-func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
-	return snapshot.Owned(h.claimant("", "", snapshot.UID, nil), release.SameName)
+func (h TargetIdentity) Existing(snapshot release.Snapshot) []release.Observed {
+	return snapshot.Owned(h.Claimant("", "", snapshot.UID, nil), release.SameName)
 }
 
 // OtherClusterError reports that a connection leads to another cluster than the planned one.

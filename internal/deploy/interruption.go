@@ -19,27 +19,6 @@ type Interruption struct {
 	NotStarted []Key
 }
 
-// interruption sorts the deployments of an apply.
-func (p *applyProgress) interruption() *Interruption {
-	found := &Interruption{}
-	for _, key := range p.keys() {
-		failure := p.results.failure(key)
-		list := &found.Unfinished
-		switch {
-		case failure == nil && p.removed[key]:
-			list = &found.Removed
-		case failure == nil:
-			list = &found.Finished
-		case !p.deployments[key].isStarted():
-			list = &found.NotStarted
-		case p.results.isAsBefore(key):
-			list = &found.TakenBack
-		}
-		*list = append(*list, key)
-	}
-	return found
-}
-
 // IsWhole reports whether everything was finished in spite of the interruption.
 func (i *Interruption) IsWhole() bool {
 	return len(i.TakenBack)+len(i.Unfinished)+len(i.NotStarted) == 0

@@ -8,8 +8,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// moveCandidates are the deployments of a target between which objects can move.
-type moveCandidates struct {
+// MoveCandidates are the deployments of a target between which objects can move.
+type MoveCandidates struct {
 	Write        []target.Deployment
 	Remove, Keep []Key
 	Prior        map[Key]Record
@@ -18,17 +18,17 @@ type moveCandidates struct {
 	Wants map[Key]map[string]string
 }
 
-// moves returns the objects that move from one bundle to another, by cluster. A deployment whose
+// Moves returns the objects that move from one bundle to another, by cluster. A deployment whose
 // objects are not in state, as with plan_objects = false, loses none.
-func (c moveCandidates) moves() map[string]release.Moves {
-	bundles, mayMove := map[string][]release.BundleObjects{}, c.mayMove()
+func (c MoveCandidates) Moves() map[string]release.Moves {
+	bundles, mayMove := map[string][]release.BundleObjects{}, c.MayMove()
 	add := func(key Key, wants map[string]string, writes bool) {
 		if !mayMove[key.Cluster] {
 			return
 		}
 		prior := c.Prior[key]
-		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.namedObjects(), Wants: wants, Left: prior.Yielded, Writes: writes}
-		for _, known := range prior.all() {
+		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.NamedObjects(), Wants: wants, Left: prior.Yielded, Writes: writes}
+		for _, known := range prior.Releases() {
 			of.Releases = append(of.Releases, release.Key(known.Namespace, known.Release))
 		}
 		bundles[key.Cluster] = append(bundles[key.Cluster], of)
@@ -40,7 +40,7 @@ func (c moveCandidates) moves() map[string]release.Moves {
 		add(key, map[string]string{}, false)
 	}
 	for _, key := range c.Keep {
-		add(key, c.Prior[key].namedObjects(), false)
+		add(key, c.Prior[key].NamedObjects(), false)
 	}
 	moves := map[string]release.Moves{}
 	for cluster, on := range bundles {
@@ -49,21 +49,21 @@ func (c moveCandidates) moves() map[string]release.Moves {
 	return moves
 }
 
-// mayMove returns the clusters where an object can move. Something is written there, and another
+// MayMove returns the clusters where an object can move. Something is written there, and another
 // deployment there that has objects is written or removed, or has left objects before.
-func (c moveCandidates) mayMove() map[string]bool {
+func (c MoveCandidates) MayMove() map[string]bool {
 	written, losing := map[string]int{}, map[string]bool{}
 	lose := func(key Key, has map[string]string) {
 		losing[key.Cluster] = losing[key.Cluster] || len(has) > 0
 	}
 	for _, d := range c.Write {
 		written[d.Cluster]++
-		lose(KeyOf(d), c.Prior[KeyOf(d)].namedObjects())
+		lose(KeyOf(d), c.Prior[KeyOf(d)].NamedObjects())
 	}
 	others := maps.Clone(written)
 	for _, key := range c.Remove {
 		others[key.Cluster]++
-		lose(key, c.Prior[key].namedObjects())
+		lose(key, c.Prior[key].NamedObjects())
 	}
 	for _, key := range slices.Concat(c.Keep, c.Remove) {
 		if len(c.Prior[key].Yielded) > 0 {

@@ -115,9 +115,3 @@ func isUnreachable(err error) bool {
 	)
 	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &other) || errors.As(err, &unusable)
 }
-
-// sortedViolations returns violations sorted by policy, rule, cluster and bundle.
-func sortedViolations(violations []policy.Violation) []policy.Violation {
-	slices.SortStableFunc(violations, policy.Violation.Compare)
-	return violations
-}

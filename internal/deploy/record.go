@@ -49,25 +49,25 @@ type Record struct {
 	Left []release.Known
 }
 
-// all returns the releases of the deployment that may be on the cluster, none if state does not
+// Releases returns the releases of the deployment that may be on the cluster, none if state does not
 // have the deployment.
-func (r Record) all() []release.Known {
+func (r Record) Releases() []release.Known {
 	if r.Release == "" {
 		return r.Left
 	}
-	return append([]release.Known{r.current()}, r.Left...)
+	return append([]release.Known{r.Current()}, r.Left...)
 }
 
-// namedObjects returns the objects, nil if their names are not known.
-func (r Record) namedObjects() map[string]string {
+// NamedObjects returns the objects, nil if their names are not known.
+func (r Record) NamedObjects() map[string]string {
 	if r.HidesNames {
 		return nil
 	}
 	return r.Objects
 }
 
-// current returns the release of the deployment as it is recorded in state.
-func (r Record) current() release.Known {
+// Current returns the release of the deployment as it is recorded in state.
+func (r Record) Current() release.Known {
 	known := r.Known
 	known.Release, known.Namespace = r.Release, r.Namespace
 	return known
@@ -81,8 +81,8 @@ func (r Record) Equal(other Record) bool {
 		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }
 
-// isAt reports whether a deployment is to have the release that the record has.
-func (r Record) isAt(d target.Deployment) bool {
+// IsAt reports whether a deployment is to have the release that the record has.
+func (r Record) IsAt(d target.Deployment) bool {
 	return r.Release == d.Release && r.Namespace == d.Namespace
 }
 
@@ -93,14 +93,14 @@ func (r Record) Corrects(d target.Deployment) bool {
 	return r.Counts.Drifted() && !rules.ReportOnly && rules.ComparesAs(r.Rules)
 }
 
-// factsOf returns what state has recorded of a wanted deployment. Plan and apply both use the
+// FactsOf returns what state has recorded of a wanted deployment. Plan and apply both use the
 // facts to decide what is written.
-func factsOf(d target.Deployment, prior map[Key]Record) release.Facts {
+func FactsOf(d target.Deployment, prior map[Key]Record) release.Facts {
 	record, known := prior[KeyOf(d)]
 	return release.Facts{
 		Known:       known,
 		SameDigest:  record.Digest == d.Digest,
-		SameRelease: record.isAt(d),
+		SameRelease: record.IsAt(d),
 		// A modification shows in the digest or in the objects.
 		Completed:   record.State.Settled() || record.State == status.Modified || record.Waits,
 		OtherRecord: record.Digest == "",

@@ -6,9 +6,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// observation returns what was observed of a deployment when its release was read. It adds what
+// Observation returns what was observed of a deployment when its release was read. It adds what
 // state has recorded of the last operation and of the objects.
-func (r Record) observation(observed release.Observed, ownership release.Ownership) status.Observation {
+func (r Record) Observation(observed release.Observed, ownership release.Ownership) status.Observation {
 	o := status.Observation{Release: &observed, Ownership: ownership, Failed: r.State == status.ErrApplied}
 	if r.State == status.NotReady {
 		o.NotReady = r.Message
@@ -23,9 +23,9 @@ func (r Record) With(facts status.Facts) Record {
 	return r
 }
 
-// after returns the record after an observation. If the objects were not read, their counts stay
+// After returns the record after an observation. If the objects were not read, their counts stay
 // as before. NotReady without a message means that the objects have to be read.
-func (r Record) after(o status.Observation) Record {
+func (r Record) After(o status.Observation) Record {
 	before := r.State
 	r.Digest = o.Release.Mark.Digest
 	if o.Ownership != release.Self || o.RecordChanged {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -20,7 +21,7 @@ import (
 // Apply writes the Bundles of a request, and returns when the agents have applied them. A failure
 // concerns one deployment, or the deployments of one bundle; Apply finishes the others. When ctx
 // ends, Apply writes nothing more. Fleet still deploys the Bundles that were written before.
-func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
+func (e *Engine) Apply(ctx context.Context, request run.Request) deploy.Outcome {
 	r := e.newRun(request)
 	existing, err := r.prepare(ctx)
 	switch {
@@ -46,7 +47,7 @@ func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outco
 // applyRun is one apply.
 type applyRun struct {
 	engine  *Engine
-	request deploy.Request
+	request run.Request
 	store   *store
 	view    view
 	tracker *tracker
@@ -55,7 +56,7 @@ type applyRun struct {
 	*results
 }
 
-func (e *Engine) newRun(request deploy.Request) *applyRun {
+func (e *Engine) newRun(request run.Request) *applyRun {
 	return &applyRun{
 		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)), results: newResults(request),
 	}

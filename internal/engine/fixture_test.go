@@ -10,6 +10,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -64,7 +66,7 @@ func realCharts() *render.Charts {
 type delivery struct {
 	engine   *Engine
 	identity deploy.TargetIdentity
-	settings deploy.Settings
+	settings run.Settings
 	create   bool
 	records  map[deploy.Key]deploy.Record
 	needs    map[string][]string
@@ -73,13 +75,13 @@ type delivery struct {
 func newDelivery(engine *Engine, name, instance string) *delivery {
 	return &delivery{
 		engine: engine, identity: deploy.TargetIdentity{Owner: "owner", Target: name, Instance: instance}, create: true,
-		settings: deploy.Settings{Wait: true, Timeout: 2 * time.Minute}, records: map[deploy.Key]deploy.Record{},
+		settings: run.Settings{Wait: true, Timeout: 2 * time.Minute}, records: map[deploy.Key]deploy.Record{},
 	}
 }
 
 // change returns the change that is left to apply.
-func (d *delivery) change(wanted []target.Deployment) deploy.Change {
-	return deploy.Compare(deploy.Desired{Deployments: wanted}, d.records, false)
+func (d *delivery) change(wanted []target.Deployment) plan.Change {
+	return plan.Compare(plan.Desired{Deployments: wanted}, d.records, false)
 }
 
 // apply applies the change that is left.
@@ -89,7 +91,7 @@ func (d *delivery) apply(t *testing.T, wanted []target.Deployment) deploy.Outcom
 	if len(change.Needs) > 0 {
 		d.needs = change.Needs
 	}
-	outcome := d.engine.Apply(t.Context(), deploy.Request{
+	outcome := d.engine.Apply(t.Context(), run.Request{
 		TargetIdentity: d.identity, Create: d.create, Write: change.Write, Unchanged: change.Unchanged, Remove: change.Remove, Needs: d.needs,
 		Prior: d.records, Keep: slices.Collect(maps.Keys(change.Keep)), Settings: d.settings,
 	})

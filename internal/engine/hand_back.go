@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
@@ -50,7 +51,7 @@ func (e *OfflineHandBackError) Error() string {
 // HandBack makes Fleet stop managing deployments of a target. Their releases and objects stay, and
 // no agent monitors them any more. HandBack returns an error for each deployment that Fleet still
 // manages. A deployment that Fleet does not have counts as handed back.
-func (e *Engine) HandBack(ctx context.Context, request deploy.Request, keys []deploy.Key) map[deploy.Key]error {
+func (e *Engine) HandBack(ctx context.Context, request run.Request, keys []deploy.Key) map[deploy.Key]error {
 	h := handBack{removal: removal{e.newRun(request)}, left: map[deploy.Key]error{}}
 	if _, err := h.prepare(ctx); err != nil {
 		h.fail(keys, err)

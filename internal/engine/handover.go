@@ -5,12 +5,13 @@ import (
 	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 )
 
 // Handover moves deployments from a Fleet to direct delivery.
 type Handover struct {
 	From *Engine
-	To   *deploy.Engine
+	To   *run.Runner
 }
 
 // Observe reads the deployments that are delivered directly. The records of the Fleet's deployments
@@ -32,7 +33,7 @@ func (h Handover) Observe(ctx context.Context, identity deploy.TargetIdentity, d
 
 // Apply makes the Fleet hand back its deployments, and then carries out the request directly. It
 // does not touch a deployment that the Fleet has not handed back.
-func (h Handover) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
+func (h Handover) Apply(ctx context.Context, request run.Request) deploy.Outcome {
 	var keys []deploy.Key
 	for _, d := range request.Write {
 		if key := deploy.KeyOf(d); request.Prior[key].Known.Engine && request.Blocked[key] == nil {

@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // Import reads the deployments of a target from its Bundles, also those that Fleet has not created yet.
 // only are the clusters to import from, nil for all.
-func (e *Engine) Import(ctx context.Context, owner, target string, only []string) (*deploy.Imported, error) {
+func (e *Engine) Import(ctx context.Context, owner, target string, only []string) (*run.Imported, error) {
 	c, err := e.management()
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (e *Engine) Import(ctx context.Context, owner, target string, only []string
 	if err != nil {
 		return nil, err
 	}
-	found := deploy.NewImported(owner)
+	found := run.NewImported(owner)
 	for _, name := range only {
 		if _, known := clusters[name]; !known {
 			found.Failures = append(found.Failures, deploy.Failure{Cluster: name, Doing: "reading the cluster", Err: errNotInFleet})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -67,7 +68,7 @@ func TestAccOffline(t *testing.T) {
 		t.Errorf("with on_offline = leave: the next plan has %s: %v", change.Counts(), d.states())
 	}
 
-	left := d.engine.HandBack(t.Context(), deploy.Request{TargetIdentity: d.identity, Prior: d.records, Settings: d.settings}, []deploy.Key{key})
+	left := d.engine.HandBack(t.Context(), run.Request{TargetIdentity: d.identity, Prior: d.records, Settings: d.settings}, []deploy.Key{key})
 	if _, is := errors.AsType[*OfflineHandBackError](left[key]); !is {
 		t.Errorf("handing back what only an agent can that is offline: got %v, want an OfflineHandBackError", left)
 	}
@@ -106,7 +107,7 @@ func TestAccOffline(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		applied := make(chan deploy.Outcome, 1)
 		go func() {
-			applied <- d.engine.Apply(ctx, deploy.Request{
+			applied <- d.engine.Apply(ctx, run.Request{
 				TargetIdentity: d.identity, Write: change.Write, Unchanged: change.Unchanged, Prior: d.records, Settings: d.settings,
 			})
 		}()

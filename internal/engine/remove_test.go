@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 )
 
 // Fleet deletes the BundleDeployments of a Bundle one after the other, in its own order. The
@@ -39,7 +40,7 @@ func TestAwaitDropped(t *testing.T) {
 					seen.deployments[deploymentID{"tf-web", cluster}] = &bundleDeployment{}
 					seen.clusters[cluster] = managedCluster{}
 				}
-				r := removal{(&Engine{}).newRun(deploy.Request{})}
+				r := removal{(&Engine{}).newRun(run.Request{})}
 				r.view = seen
 				r.tracker = (&Engine{}).newTracker(nil, "", seen)
 				var deleting sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 )
 
 // results are the results of one apply, by deployment.
@@ -23,7 +24,7 @@ type results struct {
 	notices  []deploy.Notice
 }
 
-func newResults(request deploy.Request) *results {
+func newResults(request run.Request) *results {
 	r := &results{
 		remove: request.Remove, prior: request.Prior,
 		records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{}, started: map[deploy.Key]bool{},

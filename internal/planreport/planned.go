@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -21,9 +23,9 @@ type Input struct {
 	Operation   Operation
 	// Unknown is why there is no plan yet, "" if there is a Plan.
 	Unknown string
-	Plan    *deploy.Plan
+	Plan    *plan.Plan
 	Prior   map[deploy.Key]deploy.Record
-	Diff    deploy.DiffReport
+	Diff    preview.DiffReport
 	// Clusters and Groups are the clusters and groups of the provider.
 	Clusters []target.Cluster
 	Groups   []target.Group
@@ -277,7 +279,7 @@ func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
 }
 
 // addDiffs adds the texts of changes. Equal texts are added once.
-func (t *Target) addDiffs(found deploy.DiffReport, deployments map[deploy.Key]*Deployment) {
+func (t *Target) addDiffs(found preview.DiffReport, deployments map[deploy.Key]*Deployment) {
 	for _, of := range found.Diffs {
 		d := deployments[deploy.Key{Cluster: of.Cluster(), Bundle: of.Bundle()}]
 		if d == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -47,8 +49,8 @@ func mixed() planreport.Input {
 		logs     = map[string]string{"ConfigMap/shop/logs": "eee"}
 	)
 	paused := deployment("eu-2", "logs", "v1-new")
-	plan := &deploy.Plan{
-		Change: deploy.Change{
+	plan := &plan.Plan{
+		Change: plan.Change{
 			Write:  []target.Deployment{deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new"), deployment("us-1", "random", "v1-r")},
 			Keep:   map[deploy.Key]bool{key("eu-1", "logs"): true, key("eu-2", "logs"): true},
 			Remove: []deploy.Key{key("old", "web")},
@@ -75,7 +77,7 @@ func mixed() planreport.Input {
 		{Key: "ConfigMap/shop/web", Before: configMap("web", "blue"), After: configMap("web", "green")},
 		{Key: "Service/shop/web", Before: "kind: Service\n"},
 	}}
-	found := deploy.DiffReport{}
+	found := preview.DiffReport{}
 	for _, cluster := range []string{"eu-2", "eu-1"} {
 		changed.Cluster = cluster
 		found.Diffs = append(found.Diffs, changed.Diff())
@@ -114,11 +116,11 @@ func mixed() planreport.Input {
 
 // orderOf returns the order in which new deployments begin.
 func orderOf(write []target.Deployment) []deploy.Stage {
-	return deploy.Compare(deploy.Desired{Deployments: write}, nil, false).Order
+	return plan.Compare(plan.Desired{Deployments: write}, nil, false).Order
 }
 
-func created(write ...target.Deployment) deploy.Change {
-	return deploy.Change{Write: write, Order: orderOf(write)}
+func created(write ...target.Deployment) plan.Change {
+	return plan.Change{Write: write, Order: orderOf(write)}
 }
 
 // takenOver returns a plan that takes one release over and could not compare another.
@@ -126,11 +128,11 @@ func takenOver() planreport.Input {
 	objects := map[string]string{"ConfigMap/shop/web": "c2", "Deployment.apps/shop/web": "d2", "Service/shop/web": "s1"}
 	in := planreport.Input{
 		Owner: "platform", Name: "prod", Operation: planreport.Create, Shown: mask.Printable,
-		Plan: &deploy.Plan{
+		Plan: &plan.Plan{
 			Change:  created(deployment("eu-1", "web", "v1-new"), deployment("eu-2", "web", "v1-new"), deployment("us-1", "web", "v1-new")),
 			Objects: map[deploy.Key]map[string]string{key("eu-1", "web"): objects, key("eu-2", "web"): objects, key("us-1", "web"): objects},
 		},
-		Diff: deploy.DiffReport{TakenOver: map[deploy.Key]map[string]bool{
+		Diff: preview.DiffReport{TakenOver: map[deploy.Key]map[string]bool{
 			key("eu-1", "web"): {"Deployment.apps/shop/web": true, "Service/shop/web": false}, key("eu-2", "web"): nil,
 		}},
 	}
@@ -152,7 +154,7 @@ func hostile() planreport.Input {
 	text := "</details></script>\n````\n<!-- --><script>alert(1)</script>|| [x](javascript:alert(1)) @admin #1"
 	in := planreport.Input{
 		Owner: "o", Name: name, Operation: planreport.Create, Shown: (&mask.Masker{}).Shown,
-		Plan: &deploy.Plan{
+		Plan: &plan.Plan{
 			Change:  created(deployment(name, bundle, "v1-x"), deployment("a", bundle, "v1-x")),
 			Objects: map[deploy.Key]map[string]string{key(name, bundle): {object: "x"}, key("a", bundle): {}},
 		},
@@ -194,11 +196,11 @@ func TestGolden(t *testing.T) {
 	unknown := mixed()
 	unknown.Plan, unknown.Unknown = nil, "labels or other facts of cluster eu-3"
 	destroyed := mixed()
-	destroyed.Operation, destroyed.Name, destroyed.Diff, destroyed.Warnings = planreport.Destroy, "staging", deploy.DiffReport{}, nil
-	destroyed.Plan = deploy.RemovalPlan(destroyed.Prior)
+	destroyed.Operation, destroyed.Name, destroyed.Diff, destroyed.Warnings = planreport.Destroy, "staging", preview.DiffReport{}, nil
+	destroyed.Plan = plan.RemovalPlan(destroyed.Prior)
 	for name, inputs := range map[string][]planreport.Input{
 		"mixed": {mixed()}, "taken-over": {takenOver()}, "hostile": {hostile()}, "unknown": {unknown}, "several": {mixed(), destroyed},
-		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &deploy.Plan{}, Shown: mask.Printable}},
+		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &plan.Plan{}, Shown: mask.Printable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -182,6 +182,6 @@ func otherBlock(err error) string {
 func describer(name string, bundles types.List) func(target.Deployment) string {
 	commits := source.Commits(elementsIn(bundles))
 	return func(d target.Deployment) string {
-		return deploy.Provenance(name, d, commits[d.Bundle.Name], os.Getenv)
+		return run.Provenance(name, d, commits[d.Bundle.Name], os.Getenv)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -21,11 +23,11 @@ import (
 // delivery reads the state of deployments, and carries out what a plan has decided.
 type delivery interface {
 	Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation
-	Apply(ctx context.Context, request deploy.Request) deploy.Outcome
+	Apply(ctx context.Context, request run.Request) deploy.Outcome
 }
 
 var (
-	_ delivery = (*deploy.Engine)(nil)
+	_ delivery = (*run.Runner)(nil)
 	_ delivery = (*engine.Engine)(nil)
 	_ delivery = engine.Handover{}
 )
@@ -41,7 +43,7 @@ func (f *providerData) delivery() delivery {
 }
 
 // reachOf returns which clusters can be reached.
-func reachOf(f *providerData) deploy.Reach {
+func reachOf(f *providerData) plan.Reach {
 	if f.HasEngine() {
 		return allReachable{}
 	}

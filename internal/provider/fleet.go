@@ -7,7 +7,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
@@ -33,7 +35,7 @@ type providerData struct {
 	public   *chart.Fetcher // Without credentials.
 	git      *git.Client
 	source   *source.Store
-	engine   *deploy.Engine
+	engine   *run.Runner
 	// fleetEngine delivers by a real Fleet. It is nil without an engine, and while the engine is
 	// unknown.
 	fleetEngine *engine.Engine
@@ -44,9 +46,9 @@ type providerData struct {
 	// planReport writes plans to files. It is nil without files.
 	planReport *planreport.Writer
 	// registry finds targets of this process that want the same release.
-	registry *deploy.Registry
+	registry *plan.Registry
 	// snapshots are the snapshots of clusters that plans of this process have read.
-	snapshots *deploy.SnapshotCache
+	snapshots *run.SnapshotCache
 }
 
 func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, error) {
@@ -70,7 +72,7 @@ func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, err
 	templates := client.New(s.RenderTimeout)
 	f := &providerData{
 		Settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
-		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
+		registry: &plan.Registry{}, snapshots: &run.SnapshotCache{},
 	}
 	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Boundary: boundary, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
 	f.source = source.New(source.Config{
@@ -79,20 +81,20 @@ func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, err
 	})
 	f.clusters = cluster.NewSet(s.Clusters, f.charts, masker)
 	f.fleetEngine = newFleetEngine(s.Management, s.Parallelism, f.charts, masker)
-	f.engine = deploy.New(connector(f.clusters), s.Parallelism, f.showEvent)
+	f.engine = run.New(connector(f.clusters), s.Parallelism, f.showEvent)
 	return f, nil
 }
 
 // connector lets an engine reach the clusters of a set.
-func connector(clusters *cluster.Set) deploy.Clusters {
-	return func(name string) (deploy.Cluster, error) { return clusters.Connect(name) }
+func connector(clusters *cluster.Set) run.Clusters {
+	return func(name string) (run.Cluster, error) { return clusters.Connect(name) }
 }
 
 // preview returns a Preview, which reports what plans find on clusters.
-func (f *providerData) preview() *deploy.Preview {
-	return &deploy.Preview{
-		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
-		Connectable: f.clusters.IsConnectable, Engine: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
+func (f *providerData) preview() *preview.Preview {
+	return &preview.Preview{
+		Connect:     func(name string) (preview.Cluster, error) { return f.clusters.Connect(name) },
+		Connectable: f.clusters.IsConnectable, Runner: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
 		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, Former: f.registry.Former,
 	}
 }
@@ -100,15 +102,15 @@ func (f *providerData) preview() *deploy.Preview {
 // configOf compares configurations of targets.
 type configOf tfsdk.Config
 
-func (c configOf) Equal(other deploy.Config) bool {
+func (c configOf) Equal(other plan.Config) bool {
 	of, ok := other.(configOf)
 	return ok && c.Raw.Equal(of.Raw)
 }
 
 // claim records what a target wants, and reports what another target of the plan wants as well.
-func (f *providerData) claim(plan *targetModel, prior *targetState, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
-	name := plan.Name.ValueString()
-	conflicts, sameName := f.registry.Claim(deploy.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
+func (f *providerData) claim(model *targetModel, prior *targetState, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name := model.Name.ValueString()
+	conflicts, sameName := f.registry.Claim(plan.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
 	if sameName {
 		diagnostics.Add(diags, report.SameName(name))
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
@@ -17,7 +18,7 @@ import (
 // provider's clusters or from its Fleet. It changes nothing there: the target continues as the instance
 // that is recorded on its releases or Bundles.
 func (r *targetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	name, only, err := deploy.ParseImportID(req.ID)
+	name, only, err := run.ParseImportID(req.ID)
 	if err != nil {
 		diagnostics.Add(&resp.Diagnostics, report.Failed("Cannot import "+req.ID, err))
 		return
@@ -45,8 +46,8 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 
 // importTarget reads the releases of a target where they are delivered from. only are the clusters to
 // import from, nil for all.
-func (f *providerData) importTarget(ctx context.Context, name string, only []string, diags *diag.Diagnostics) *deploy.Imported {
-	scope := deploy.ImportScope{OwnerUnknown: f.OwnerUnknown}
+func (f *providerData) importTarget(ctx context.Context, name string, only []string, diags *diag.Diagnostics) *run.Imported {
+	scope := run.ImportScope{OwnerUnknown: f.OwnerUnknown}
 	if f.Management.Delivers() {
 		scope.EngineUnknown = f.fleetEngine == nil
 	} else {
@@ -60,7 +61,7 @@ func (f *providerData) importTarget(ctx context.Context, name string, only []str
 		return nil
 	}
 	if !f.Management.Delivers() {
-		imported := deploy.Import(ctx, f.Owner, name, scope.Clusters, f.Parallelism, func(cluster string) (deploy.RecordLister, error) { return f.clusters.Connect(cluster) })
+		imported := run.Import(ctx, f.Owner, name, scope.Clusters, f.Parallelism, func(cluster string) (run.RecordLister, error) { return f.clusters.Connect(cluster) })
 		diagnostics.Add(diags, report.ImportFailures(name, imported.Failures))
 		return imported
 	}

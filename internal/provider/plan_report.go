@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -40,16 +41,16 @@ type planReporter struct {
 
 // comparedAs returns how the objects of a plan are compared. A report has the comparison even if
 // the plan does not show it.
-func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
-	if mode := plan.diff(); mode != deploy.DiffSummary || !writer.IsWanted() {
+func comparedAs(model *targetModel, writer *planreport.Writer) plan.DiffMode {
+	if mode := model.diff(); mode != plan.DiffSummary || !writer.IsWanted() {
 		return mode
 	}
-	return deploy.DiffAuto
+	return plan.DiffAuto
 }
 
 // addPlan reports what happens to the deployments. said are warnings that the report has in another
 // form.
-func (r planReporter) addPlan(ctx context.Context, operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, said []report.Message, diags *diag.Diagnostics) {
+func (r planReporter) addPlan(ctx context.Context, operation planreport.Operation, name string, planned *plan.Plan, found preview.DiffReport, said []report.Message, diags *diag.Diagnostics) {
 	r.add(ctx, planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, slices.Concat(said, report.Diff(name, found)))}, diags)
 }
 

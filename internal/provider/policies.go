@@ -5,7 +5,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
@@ -37,7 +37,7 @@ func defaultsOf(checker *policy.Checker) func(string, *bundle.Bundle, fleetyaml.
 }
 
 // withPolicies adds policies to desired.
-func withPolicies(desired deploy.Desired, checker *policy.Checker) deploy.Desired {
+func withPolicies(desired plan.Desired, checker *policy.Checker) plan.Desired {
 	if checker != nil {
 		desired.Policies = checker
 	}

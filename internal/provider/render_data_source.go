@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -123,7 +124,7 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		value, err := d.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
-			if !deploy.StopsRendering(err) {
+			if !plan.StopsRendering(err) {
 				continue
 			}
 			for _, later := range result.Deployments[i+1:] {

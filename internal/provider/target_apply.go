@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -20,10 +22,10 @@ import (
 // apply changes the clusters from before to plan. It sets the computed attributes and private state
 // to the result. It returns false if it stopped before any change. create is true if no state
 // contains the target or one that it replaces.
-func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *targetModel, before *targetState, create bool, private *state.Private, diags *diag.Diagnostics) bool {
-	name, prior := plan.Name.ValueString(), before.known.Records
-	desired, reason := f.desired(ctx, config, plan, private.ObjectVersions, diags)
-	settings, capabilities := plan.settings(diags), unpack(*private, diags)
+func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *targetModel, before *targetState, create bool, private *state.Private, diags *diag.Diagnostics) bool {
+	name, prior := model.Name.ValueString(), before.known.Records
+	desired, reason := f.desired(ctx, config, model, private.ObjectVersions, diags)
+	settings, capabilities := model.settings(diags), unpack(*private, diags)
 	if diags.HasError() {
 		return false
 	}
@@ -31,17 +33,17 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *tar
 		diagnostics.Add(diags, report.StillUnknown(name, reason))
 		return false
 	}
-	desired = holdByWindows(f, desired, plan, diags)
+	desired = holdByWindows(f, desired, model, diags)
 	desired.Needs = private.Needs
 	capabilities.Pin(desired.Deployments)
-	shown, planned := plan.shown(), plan.planned()
-	if plan.Planned.Equal(before.Planned) {
+	shown, planned := model.shown(), model.planned()
+	if model.Planned.Equal(before.Planned) {
 		planned = planned.Repeated()
 	}
 	objects := shown.PlannedObjects()
-	change := deploy.Replan(desired, prior, deploy.Shown{
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: plan.holdsBroken() && !planned.IsUnknown, Writes: planned.Writes,
-		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: objects,
+	change := plan.Replan(desired, prior, plan.Shown{
+		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: model.holdsBroken() && !planned.IsUnknown, Writes: planned.Writes,
+		KnowsObjects: model.PlanObjects.ValueBool(), Objects: objects,
 	}, f.charts)
 	counts := change.Counts()
 	change, unreachable := change.WithoutUnreachable(reachOf(f))
@@ -52,9 +54,9 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *tar
 	if diags.HasError() {
 		return false
 	}
-	identity := plan.identity(f, before)
+	identity := model.identity(f, before)
 	f.registry.RecordKey(identity.Key)
-	outcome := f.delivery().Apply(ctx, deploy.Request{
+	outcome := f.delivery().Apply(ctx, run.Request{
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
 		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
 		Remove: change.Remove, Needs: change.RemovalNeeds, Counts: counts,
@@ -78,19 +80,19 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *tar
 	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, func(key deploy.Key) bool { return before.isReplaced && planned.LeavesOut(key) })
 	*private = private.Applied(state.Apply{
 		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,
-		Entry: f.clusters.Connection, ShowsObjects: plan.PlanObjects.ValueBool(),
+		Entry: f.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
 	lost := state.WantedReleases(before.known.Lost, desired.Deployments, leftOut)
-	after := state.ShownAfter(state.Contents{Records: records, Lost: lost, Held: planned.HeldAfter(change), ShowsObjects: plan.PlanObjects.ValueBool()}, change, planned, shown)
+	after := state.ShownAfter(state.Contents{Records: records, Lost: lost, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}, change, planned, shown)
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}
-	setApplied(ctx, plan, after, counts)
+	setApplied(ctx, model, after, counts)
 	if planned.IsUnknown {
 		decided := state.PlannedBy(change)
 		decided.Number = before.known.Planned.Number + 1
-		plan.Planned = types.StringValue(decided.Encode())
+		model.Planned = types.StringValue(decided.Encode())
 	}
 	if shown.IsUnknown { // No plan has reported the held deployments.
 		diagnostics.Add(diags, report.Held(name, change.Held))
@@ -99,11 +101,11 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan *tar
 }
 
 // setApplied sets the computed attributes to the result of an apply.
-func setApplied(ctx context.Context, plan *targetModel, after state.Shown, counts status.Changes) {
-	planned := plan.Records
-	plan.setShown(after)
+func setApplied(ctx context.Context, model *targetModel, after state.Shown, counts status.Changes) {
+	planned := model.Records
+	model.setShown(after)
 	if !counts.Any() && !framework.IsUnknownInside(ctx, planned) {
-		plan.Records = planned
+		model.Records = planned
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -76,12 +78,12 @@ func (m *targetModel) identity(f *providerData, before *targetState) deploy.Targ
 }
 
 // settings converts from values of Terraform.
-func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
+func (m *targetModel) settings(diags *diag.Diagnostics) run.Settings {
 	timeout, err := time.ParseDuration(m.DeploymentTimeout.ValueString())
 	if err != nil {
 		diagnostics.Add(diags, report.InvalidSetting("deployment_timeout", "Invalid duration", err))
 	}
-	return deploy.Settings{
+	return run.Settings{
 		Wait:        m.Wait.ValueBool(),
 		Timeout:     timeout,
 		ReadyFor:    m.readyFor(diags),
@@ -129,12 +131,12 @@ func (m *targetModel) drift() deploy.Drift {
 
 // diff returns auto for a configuration without the attribute. A state that was written before auto
 // existed has no such attribute either.
-func (m *targetModel) diff() deploy.DiffMode {
-	return deploy.DiffMode(cmp.Or(m.Diff.ValueString(), string(deploy.DiffAuto)))
+func (m *targetModel) diff() plan.DiffMode {
+	return plan.DiffMode(cmp.Or(m.Diff.ValueString(), string(plan.DiffAuto)))
 }
 
 func (m *targetModel) holdsBroken() bool { return m.OnError.ValueString() == onErrorHold }
 
-func (m *targetModel) removalLimit() deploy.RemovalLimit {
-	return deploy.RemovalLimit{AllowEmpty: m.AllowEmpty.ValueBool() || m.AllowEmpty.IsUnknown(), Max: m.MaxRemovals.ValueString()}
+func (m *targetModel) removalLimit() plan.RemovalLimit {
+	return plan.RemovalLimit{AllowEmpty: m.AllowEmpty.ValueBool() || m.AllowEmpty.IsUnknown(), Max: m.MaxRemovals.ValueString()}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
@@ -38,8 +40,8 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if r.providerData == nil {
 		return
 	}
-	var plan targetModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	var model targetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	creating, prior := req.State.Raw.IsNull(), &targetState{}
 	if !creating {
 		prior = readState(ctx, req.State, private, &resp.Diagnostics)
@@ -47,42 +49,42 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan.readLimit(ctx, creating, &resp.Diagnostics)
+	model.readLimit(ctx, creating, &resp.Diagnostics)
 	var after state.Private
 	if creating {
-		after = r.planCreate(ctx, req.Config, &plan, &resp.Diagnostics)
+		after = r.planCreate(ctx, req.Config, &model, &resp.Diagnostics)
 	} else {
-		after = r.planUpdate(ctx, req.Config, &plan, prior, private, &resp.Diagnostics)
+		after = r.planUpdate(ctx, req.Config, &model, prior, private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	storePlanned(ctx, resp.Private, private, after, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &model)...)
 }
 
 // planCreate plans a target that is in no state, and returns its private state. What the plan has read
 // is in there if Terraform keeps it. The plan before the apply then takes it from there.
-func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, plan *targetModel, diags *diag.Diagnostics) state.Private {
+func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, model *targetModel, diags *diag.Diagnostics) state.Private {
 	planned := protocol.PlannedPrivate(ctx)
 	after := loadPrivate(ctx, keptPrivate(planned.Private), diags)
 	kept := unpack(after, diags)
 	after.Decided = r.providerData.Windows.TimeFor(after.Decided)
-	plan.decided = after.Decided
+	model.decided = after.Decided
 	f, inventory := r.providerData.withInventory(ctx, after.Inventory, diags)
 	if diags.HasError() {
 		return after
 	}
 	found := kept
 	var clusters []string
-	after.Replacement = f.planTarget(ctx, config, plan, &targetState{}, nil, func(wanted []target.Deployment) {
+	after.Replacement = f.planTarget(ctx, config, model, &targetState{}, nil, func(wanted []target.Deployment) {
 		for _, d := range wanted {
 			clusters = append(clusters, d.Cluster)
 		}
 		kept.Pin(wanted)
 		if kept == nil {
 			found = f.capabilities().PinCreate(ctx, wanted, func(cluster string) bool {
-				return !planned.Stores || f.registry.MayGainKinds(plan.Name.ValueString(), cluster)
+				return !planned.Stores || f.registry.MayGainKinds(model.Name.ValueString(), cluster)
 			})
 		}
 	}, diags)
@@ -98,13 +100,13 @@ func (r *targetResource) planCreate(ctx context.Context, config tfsdk.Config, pl
 }
 
 // planUpdate plans a target that is in the state, and returns its private state.
-func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, plan *targetModel, prior *targetState, private state.Private, diags *diag.Diagnostics) state.Private {
+func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private state.Private, diags *diag.Diagnostics) state.Private {
 	after := private
 	after.Decided = r.providerData.Windows.TimeFor(private.Decided)
-	plan.decided = after.Decided
+	model.decided = after.Decided
 	delivered := private.ForDelivery(prior.known.Records, r.providerData.HasEngine())
 	f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, diags)
-	f.planTarget(ctx, config, plan, prior, &delivered, func(wanted []target.Deployment) {
+	f.planTarget(ctx, config, model, prior, &delivered, func(wanted []target.Deployment) {
 		unpack(delivered, diags).Pin(wanted)
 	}, diags)
 	return after
@@ -113,16 +115,16 @@ func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, pl
 // planTarget fills in the computed attributes of a plan. private is nil for a create. pin sets the
 // capabilities that charts are rendered with. The marker is for the Delete that can run before a
 // Create.
-func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
-	name := plan.Name.ValueString()
+func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
+	name := model.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
 	if private != nil {
 		known = private.ObjectVersions
 	}
-	desired, reason := f.desired(ctx, config, plan, known, diags)
+	desired, reason := f.desired(ctx, config, model, known, diags)
 	if f.HasEngine() {
-		diagnostics.Add(diags, plan.notWithEngine())
+		diagnostics.Add(diags, model.notWithEngine())
 	}
 	if diags.HasError() {
 		return marker
@@ -130,10 +132,10 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 	if reason != "" {
 		diagnostics.Add(diags, report.Unknown(name, reason))
 		marker.Unknown = true
-		plan.setUnknown()
+		model.setUnknown()
 		f.registry.Deploys(name, nil, nil)
 		f.registry.Drop(name, prior.ID.ValueString())
-		planReporter{f, prior, plan.Bundles}.addUnknown(ctx, name, reason, diags)
+		planReporter{f, prior, model.Bundles}.addUnknown(ctx, name, reason, diags)
 		return marker
 	}
 	prior.reportMoves(f.Management, desired.Deployments, diags)
@@ -141,18 +143,18 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		return marker
 	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
-	desired = holdByWindows(f, desired, plan, diags)
+	desired = holdByWindows(f, desired, model, diags)
 	if private != nil {
 		desired.Needs, desired.Unpredicted = private.Needs, private.UnpredictedDigests()
-		if !prior.Name.Equal(plan.Name) {
+		if !prior.Name.Equal(model.Name) {
 			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
 		}
 		f.registry.Identify(private.ClusterUIDs)
 		diagnostics.Add(diags, report.Orphans(name, private.Orphans, desired.Deployments))
 	}
 	pin(desired.Deployments)
-	f.claim(plan, prior, config, desired.Deployments, diags)
-	f.planChange(ctx, plan, prior, desired, known, diags)
+	f.claim(model, prior, config, desired.Deployments, diags)
+	f.planChange(ctx, model, prior, desired, known, diags)
 	return marker
 }
 
@@ -171,9 +173,9 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	}
 	name := gone.Name.ValueString()
 	gone.reportMoves(r.providerData.Management, nil, &resp.Diagnostics)
-	removal, found := deploy.RemovalPlan(gone.known.Records), deploy.DiffReport{}
+	removal, found := plan.RemovalPlan(gone.known.Records), preview.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
-		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
+		found = r.providerData.preview().Diff(ctx, preview.Request{
 			Identity: gone.identity(r.providerData, gone), Consent: gone.consent(&resp.Diagnostics), Diff: gone.diff(),
 		}, removal)
 		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
@@ -194,10 +196,10 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 
 // desired returns what the configuration wants. known are the versions of the objects that values
 // come from. reason names what is not known yet, "" if everything is known.
-func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired deploy.Desired, reason string) {
+func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired plan.Desired, reason string) {
 	name := m.Name.ValueString()
 	if reason = f.unknownForAll(ctx, m); reason != "" {
-		return deploy.Desired{}, reason
+		return plan.Desired{}, reason
 	}
 	var unreadable map[string]error
 	if m.holdsBroken() {
@@ -205,29 +207,29 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	}
 	bundles, reason := f.readBundles(ctx, "Target "+name, m.Bundles, unreadable, diags)
 	if reason != "" || diags.HasError() {
-		return deploy.Desired{}, reason
+		return plan.Desired{}, reason
 	}
 	if m.CRDs.IsUnknown() && slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return b.MayHaveCRDs() }) {
-		return deploy.Desired{}, "the target's crds"
+		return plan.Desired{}, "the target's crds"
 	}
 	writeOnly, reason := m.readWriteOnly(ctx, config, bundles, diags)
 	if reason != "" || diags.HasError() {
-		return deploy.Desired{}, reason
+		return plan.Desired{}, reason
 	}
 	in := target.Input{Bundles: bundles, Rules: fleetschema.RulesOf(ctx, m.Targets, diags), Groups: f.Groups, Evaluator: f.sandbox, CRDs: m.CRDs.ValueString()}
 	clusters, reason := f.clustersFor(in)
 	if reason != "" || diags.HasError() {
-		return deploy.Desired{}, reason
+		return plan.Desired{}, reason
 	}
 	checker := checkerOf(f.Settings, m, clusters, f.charts, diags)
 	if diags.HasError() {
-		return deploy.Desired{}, ""
+		return plan.Desired{}, ""
 	}
 	in.Clusters, in.Defaults = clusters, defaultsOf(checker)
 	result, err := target.Deployments(ctx, in)
 	if err != nil {
 		diagnostics.Add(diags, report.RuleFailure(name, err))
-		return deploy.Desired{}, ""
+		return plan.Desired{}, ""
 	}
 	diagnostics.Add(diags, report.UnmatchedRules(name, result.Unmatched, f.clusters.Names()))
 	for i, d := range result.Deployments {
@@ -244,7 +246,7 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	} else {
 		known.Pin(result.Deployments)
 	}
-	desired = withPolicies(deploy.NewDesired(bundles, result, unreadable, check), checker)
+	desired = withPolicies(plan.NewDesired(bundles, result, unreadable, check), checker)
 	if f.HasEngine() {
 		for key, err := range engine.CheckBundles(f.Owner, result.Deployments) {
 			if desired.Broken[key] == nil {
@@ -308,24 +310,24 @@ func checkDeployment(d target.Deployment) error {
 
 // planChange plans the change from before to desired, reports it, and fills in the computed
 // attributes.
-func (f *providerData) planChange(ctx context.Context, plan *targetModel, before *targetState, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
+func (f *providerData) planChange(ctx context.Context, model *targetModel, before *targetState, desired plan.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
 	prior := before.known.Records
-	preview := f.preview()
-	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
-		Charts: f.charts, Reach: reachOf(f), Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), TakesOver: plan.TakeOwnership.ValueBool() || plan.AdoptionKey.ValueString() != "", Wait: plan.Wait.ValueBool() && !f.Management.LeavesOffline(),
+	reader := f.preview()
+	planned := plan.New(ctx, desired, prior, plan.Facts{
+		Charts: f.charts, Reach: reachOf(f), Limit: model.removalLimit(), Start: f.sandbox.Start,
+		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldBroken: model.holdsBroken(), Diff: comparedAs(model, f.planReport), TakesOver: model.TakeOwnership.ValueBool() || model.AdoptionKey.ValueString() != "", Wait: model.Wait.ValueBool() && !f.Management.LeavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
-			return preview.Prefetch(ctx, write, prior)
+			return reader.Prefetch(ctx, write, prior)
 		},
 	})
-	f.registry.Deploys(plan.Name.ValueString(), planned.Deploys(), planned.GainKinds(f.charts))
-	name := plan.Name.ValueString()
+	f.registry.Deploys(model.Name.ValueString(), planned.Deploys(), planned.GainKinds(f.charts))
+	name := model.Name.ValueString()
 	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
-	reportOverridden(f, plan, before, desired, diags)
-	consent := plan.consent(diags)
+	reportOverridden(f, model, before, desired, diags)
+	consent := model.consent(diags)
 	diagnostics.Add(diags, report.UnmatchedConsent(name, desired.UnmatchedConsent(consent, prior)))
-	if !plan.DeploymentTimeout.IsUnknown() {
-		settings := plan.settings(diags)
+	if !model.DeploymentTimeout.IsUnknown() {
+		settings := model.settings(diags)
 		diagnostics.Add(diags, report.ShortenedTimeouts(name, settings.ShortenedTimeouts(planned.Write), settings.LongestTimeout()))
 	}
 	if diags.HasError() {
@@ -337,23 +339,23 @@ func (f *providerData) planChange(ctx context.Context, plan *targetModel, before
 	}
 	if f.HasEngine() {
 		// The provider connects to no cluster, so it compares no objects there.
-		preview.Connectable = func(string) bool { return false }
+		reader.Connectable = func(string) bool { return false }
 	}
-	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
-		Identity: plan.identity(f, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
+	found := reader.Reports(ctx, &planned, preview.Request{
+		Identity: model.identity(f, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: replacedRecords(f, before, name), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: replacedRecords(f, before, name), Diff: comparedAs(model, f.planReport), ListsObjects: model.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
-	if plan.diff() == deploy.DiffSummary {
-		found.Diff = deploy.DiffReport{TooManyFailed: changes.TooManyFailed}
+	if model.diff() == plan.DiffSummary {
+		found.Diff = preview.DiffReport{TooManyFailed: changes.TooManyFailed}
 	}
-	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, plan.TakeOwnershipOf), &planned, found))
-	plan.setPlanned(before, &planned, before.known.Lost.Wanted(desired.Deployments))
-	if plan.PlanObjects.ValueBool() {
-		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
+	diagnostics.Add(diags, report.Preview(name, model.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, model.TakeOwnershipOf), &planned, found))
+	model.setPlanned(before, &planned, before.known.Lost.Wanted(desired.Deployments))
+	if model.PlanObjects.ValueBool() {
+		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, model.Objects.IsUnknown()))
 	}
-	planReporter{f, before, plan.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
+	planReporter{f, before, model.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
 }
 
 // replacedRecords returns the records of the target that a create replaces.

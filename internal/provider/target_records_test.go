@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -24,7 +25,7 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(stored, replacedState(deploy.Predecessor{Records: records}).known.Records[key].Stored); diff != "" {
+	if diff := cmp.Diff(stored, replacedState(plan.Predecessor{Records: records}).known.Records[key].Stored); diff != "" {
 		t.Errorf("records of a replacement (-want +got):\n%s", diff)
 	}
 }

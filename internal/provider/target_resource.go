@@ -12,6 +12,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -184,7 +186,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if model.reportMoves(f.Management, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
-	removal := deploy.Change{Remove: marker.Removals(records)}
+	removal := plan.Change{Remove: marker.Removals(records)}
 	diagnostics.Add(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
 	if !f.ClustersUnknown {
 		var unreachable []string
@@ -196,7 +198,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	if marker.Planned {
 		f.registry.RecordInstance(model.ID.ValueString(), name, records) // No Read runs before the create in this process.
-		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.known.Lost, UIDs: private.ClusterUIDs}
+		left := plan.Predecessor{Instance: model.ID.ValueString(), Records: plan.Without(records, removal.Remove), Lost: model.known.Lost, UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				f.registry.LeavePredecessor(marker.Target, left)
@@ -211,16 +213,16 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 // remove removes deployments. It returns false if some of them could not be removed. The model
 // keeps those, so that the next apply removes them, and the deployments that the Create of a
 // replacement adopts.
-func (f *providerData) remove(ctx context.Context, model *targetState, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
+func (f *providerData) remove(ctx context.Context, model *targetState, removed []deploy.Key, settings run.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.known.Records
-	blocked := deploy.BlockedRemovals(removed, private.Needs, windowsNow(f, diags), records)
+	blocked := plan.BlockedRemovals(removed, private.Needs, windowsNow(f, diags), records)
 	if diags.HasError() {
 		return false
 	}
-	outcome := f.delivery().Apply(ctx, deploy.Request{
+	outcome := f.delivery().Apply(ctx, run.Request{
 		TargetIdentity: model.identity(f, model), Keys: f.registry.Keys,
 		Remove: removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
-		Counts: deploy.Change{Remove: removed}.Counts(),
+		Counts: plan.Change{Remove: removed}.Counts(),
 		UIDs:   state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)
@@ -229,7 +231,7 @@ func (f *providerData) remove(ctx context.Context, model *targetState, removed [
 	if len(outcome.Failures) == 0 {
 		return true
 	}
-	left := deploy.Without(records, removed)
+	left := plan.Without(records, removed)
 	maps.Copy(left, outcome.Records)
 	model.setOnlyRecords(left, model.known.Lost)
 	return false

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
@@ -143,7 +144,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "What a plan shows of the changes in objects. `auto` (default): the changed lines, without values of Secrets and without texts of the Terraform configuration, because they can be sensitive. " +
 					"`rendered`: also these texts, and objects that are added or removed. `summary`: nothing. Changing this setting deploys nothing. " +
 					"[How to trust a plan](../guides/plans.md#what-changes-in-the-objects) has the details.",
-				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DiffAuto), string(deploy.DiffRendered), string(deploy.DiffSummary))},
+				Validators: []validator.String{stringvalidator.OneOf(string(plan.DiffAuto), string(plan.DiffRendered), string(plan.DiffSummary))},
 			},
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
 				"`stop` (default): the plan fails. `hold`: the deployment stays as it is, or is not installed. The plan warns with the cause, and all other deployments proceed. " +

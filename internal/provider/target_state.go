@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -36,7 +37,7 @@ func readState(ctx context.Context, from modelReader, private state.Private, dia
 
 // replacedState returns the state that a replacement begins with. It has no name, so that every
 // release is read and labelled again.
-func replacedState(left deploy.Predecessor) *targetState {
+func replacedState(left plan.Predecessor) *targetState {
 	before := &targetState{isReplaced: true}
 	before.ID, before.PlanObjects = types.StringValue(left.Instance), types.BoolValue(true)
 	before.setOnlyRecords(left.Records, left.Lost)
@@ -83,7 +84,7 @@ func (m *targetModel) setOnlyRecords(records map[deploy.Key]deploy.Record, lost 
 
 // setPlanned sets the computed attributes of a plan. lost are the releases of wanted deployments
 // that were missing on their clusters.
-func (m *targetModel) setPlanned(before *targetState, plan *deploy.Plan, lost state.LostReleases) {
+func (m *targetModel) setPlanned(before *targetState, plan *plan.Plan, lost state.LostReleases) {
 	creating := before.ID.IsNull()
 	mayRelabel := m.releaseLabels().MayChange(before.releaseLabels())
 	var known *state.Contents

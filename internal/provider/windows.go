@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -24,7 +25,7 @@ func windowsAt(f *providerData, at time.Time, diags *diag.Diagnostics) deploy.Wi
 
 // holdByWindows adds the decisions of the windows to desired. With an override, windows hold
 // nothing.
-func holdByWindows(f *providerData, desired deploy.Desired, m *targetModel, diags *diag.Diagnostics) deploy.Desired {
+func holdByWindows(f *providerData, desired plan.Desired, m *targetModel, diags *diag.Diagnostics) plan.Desired {
 	if decided := windowsAt(f, m.decided, diags); f.Windows.Override == "" {
 		desired.Windows = decided
 	}
@@ -32,13 +33,13 @@ func holdByWindows(f *providerData, desired deploy.Desired, m *targetModel, diag
 }
 
 // reportOverridden reports the deployments that windows would hold without the override.
-func reportOverridden(f *providerData, plan *targetModel, before *targetState, desired deploy.Desired, diags *diag.Diagnostics) {
-	windows := windowsAt(f, plan.decided, diags)
+func reportOverridden(f *providerData, model *targetModel, before *targetState, desired plan.Desired, diags *diag.Diagnostics) {
+	windows := windowsAt(f, model.decided, diags)
 	if f.Windows.Override == "" || windows == nil {
 		return
 	}
-	held := deploy.HeldByWindows(desired, windows, before.known.Records, plan.releaseLabels().Changes(before.releaseLabels()))
-	diagnostics.Add(diags, report.WindowsOverridden(plan.Name.ValueString(), f.Windows.Override, held))
+	held := plan.HeldByWindows(desired, windows, before.known.Records, model.releaseLabels().Changes(before.releaseLabels()))
+	diagnostics.Add(diags, report.WindowsOverridden(model.Name.ValueString(), f.Windows.Override, held))
 }
 
 // windowsNow returns the decisions of the windows at the present time, nil if nothing is held.
@@ -61,7 +62,7 @@ func reportDestroy(f *providerData, gone *targetState, private state.Private, di
 	if windows == nil {
 		return
 	}
-	name, held := gone.Name.ValueString(), deploy.HeldByWindows(deploy.Desired{Needs: private.Needs}, windows, gone.known.Records, false)
+	name, held := gone.Name.ValueString(), plan.HeldByWindows(plan.Desired{Needs: private.Needs}, windows, gone.known.Records, false)
 	if f.Windows.Override != "" {
 		diagnostics.Add(diags, report.WindowsOverridden(name, f.Windows.Override, held))
 		return

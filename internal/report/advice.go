@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
@@ -22,7 +23,7 @@ func advice(err error, of []deploy.Key) string {
 		missing     *status.MissingClusterError
 		lacking     *rollout.MissingDependencyError
 		held        *rollout.HeldError
-		closed      *deploy.ClosedWindowError
+		closed      *plan.ClosedWindowError
 		other       *deploy.OtherClusterError
 		unlisted    *release.UnlistedError
 		exhausted   *status.ExhaustedError

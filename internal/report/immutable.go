@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
 )
 
 // Immutable reports objects whose immutable fields a plan changes: those that make the apply fail,
 // and those that are replaced.
-func Immutable(name string, changes []deploy.ImmutableChange) []Message {
-	var refused, replaced []deploy.ImmutableChange
+func Immutable(name string, changes []preview.ImmutableChange) []Message {
+	var refused, replaced []preview.ImmutableChange
 	for _, change := range changes {
 		if change.Replaces {
 			replaced = append(replaced, change)
@@ -35,7 +36,7 @@ func Immutable(name string, changes []deploy.ImmutableChange) []Message {
 }
 
 // immutableLines returns a line for each object, and each object once.
-func immutableLines(changes []deploy.ImmutableChange) (string, []immutable.Change) {
+func immutableLines(changes []preview.ImmutableChange) (string, []immutable.Change) {
 	var (
 		lines   strings.Builder
 		objects []immutable.Change

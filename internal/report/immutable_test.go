@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
@@ -13,8 +14,8 @@ import (
 // Each object has one line. What fails and what is replaced are two messages.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
-	change := func(cluster, object string, replaces bool) deploy.ImmutableChange {
-		return deploy.ImmutableChange{
+	change := func(cluster, object string, replaces bool) preview.ImmutableChange {
+		return preview.ImmutableChange{
 			Key: deploy.Key{Cluster: cluster, Bundle: "web"}, Replaces: replaces,
 			Change: immutable.Change{Object: object, Fields: []string{"spec.one", "spec.two"}},
 		}
@@ -37,14 +38,14 @@ func TestImmutable(t *testing.T) {
 			"\n\nNo other object is deleted. The pods of a StatefulSet stay, unless its selector changes.",
 	}
 	tests := map[string]struct {
-		changes []deploy.ImmutableChange
+		changes []preview.ImmutableChange
 		want    []report.Message
 	}{
 		"none":         {},
-		"two clusters": {changes: []deploy.ImmutableChange{change("a", job, false), change("b", job, false)}, want: []report.Message{refused("\n  - "+job+": spec.one, spec.two: on a/web, b/web", forced)}},
-		"a claim":      {changes: []deploy.ImmutableChange{change("a", claim, false)}, want: []report.Message{refused("\n  - "+claim+": spec.one, spec.two: on a/web", restored+never)}},
+		"two clusters": {changes: []preview.ImmutableChange{change("a", job, false), change("b", job, false)}, want: []report.Message{refused("\n  - "+job+": spec.one, spec.two: on a/web, b/web", forced)}},
+		"a claim":      {changes: []preview.ImmutableChange{change("a", claim, false)}, want: []report.Message{refused("\n  - "+claim+": spec.one, spec.two: on a/web", restored+never)}},
 		"both": {
-			changes: []deploy.ImmutableChange{change("a", job, true), change("a", claim, false)},
+			changes: []preview.ImmutableChange{change("a", job, true), change("a", claim, false)},
 			want:    []report.Message{refused("\n  - "+claim+": spec.one, spec.two: on a/web", restored+never), replaced},
 		},
 	}

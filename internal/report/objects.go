@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -68,13 +70,13 @@ func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Messa
 }
 
 // Diff reports what changes in rendered objects.
-func Diff(name string, found deploy.DiffReport) []Message {
+func Diff(name string, found preview.DiffReport) []Message {
 	var parts []string
 	if len(found.Diffs) > 0 {
 		parts = append(parts, diff.Join(found.Diffs))
 	}
 	left := notCompared
-	if found.Mode == deploy.DiffAuto {
+	if found.Mode == plan.DiffAuto {
 		left = clustersNotCompared
 	}
 	messages := tooManyFailed(name, found.TooManyFailed)
@@ -95,7 +97,7 @@ func tooManyFailed(name string, keys []deploy.Key) []Message {
 }
 
 // Definitions reports what an apply does with custom resource definitions below crds/.
-func Definitions(name string, found deploy.DefinitionReport) []Message {
+func Definitions(name string, found preview.DefinitionReport) []Message {
 	text, ignored := release.DefinitionsText(found.Found)
 	var parts []string
 	if text != "" {
@@ -112,7 +114,7 @@ func Definitions(name string, found deploy.DefinitionReport) []Message {
 }
 
 // Hooks reports the hooks that an apply adds or runs.
-func Hooks(name string, runs []deploy.HookRun) []Message {
+func Hooks(name string, runs []plan.HookRun) []Message {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -184,7 +186,7 @@ func withDeployments(of map[string][]deploy.Key) string {
 func UnservedKinds(name string, failures []deploy.Failure) []Message {
 	var errs, warnings []deploy.Failure
 	for _, failure := range failures {
-		if unserved, ok := errors.AsType[*deploy.UnservedKindError](failure.Err); ok && unserved.Kind.IsDefinable() {
+		if unserved, ok := errors.AsType[*preview.UnservedKindError](failure.Err); ok && unserved.Kind.IsDefinable() {
 			warnings = append(warnings, failure)
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -24,7 +26,7 @@ func Replaced(name string, kept int) []Message {
 // Orphans reports releases that the state does not contain and the target does not want.
 func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) []Message {
 	var lines []string
-	for _, orphan := range deploy.UnwantedOrphans(orphans, wanted) {
+	for _, orphan := range preview.UnwantedOrphans(orphans, wanted) {
 		objects := strings.Join(orphan.Objects, ", ")
 		if objects == "" {
 			objects = "its record cannot be read"
@@ -43,7 +45,7 @@ func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) [
 
 // Ownership reports which releases and objects an apply takes over from others, and which it
 // cannot take over. undecided is true if take_ownership or take_ownership_of is not known yet.
-func Ownership(name string, undecided bool, found deploy.OwnershipReport) []Message {
+func Ownership(name string, undecided bool, found preview.OwnershipReport) []Message {
 	refused, next := "cannot take over", "To take them over, set "+consentFor(found.RefusedOf)+" on the target. Or choose other names."
 	if undecided {
 		refused, next = "may be unable to take over", "The value of take_ownership or take_ownership_of is not known yet. With consent, the apply takes them over instead."
@@ -121,7 +123,7 @@ func SameName(name string) []Message {
 
 // Conflicts reports releases that another target of the plan wants as well. With every apply,
 // each target would take them from the other.
-func Conflicts(name string, conflicts []deploy.Conflict) []Message {
+func Conflicts(name string, conflicts []plan.Conflict) []Message {
 	others := map[string][]string{}
 	for _, found := range conflicts {
 		line := fmt.Sprintf("%s: release %s", found.Ours, found.Release)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -27,7 +29,7 @@ func StillUnknown(name, reason string) []Message {
 
 // Plan reports what a plan holds, forgets and refuses. configured are the identities of
 // clusters that the configuration sets.
-func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[deploy.Key]deploy.Record, onMissing deploy.OnMissing, configured map[string]string) []Message {
+func Plan(name string, planned *plan.Plan, desired plan.Desired, prior map[deploy.Key]deploy.Record, onMissing deploy.OnMissing, configured map[string]string) []Message {
 	var overlapping, apart [][]string
 	if planned.Counts.Any() {
 		overlapping, apart = deploy.SplitSame(deploy.SameClusters(state.ExpectedUIDs(prior, nil, configured)), desired.Deployments)
@@ -49,7 +51,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 
 // Preview reports what a plan found on clusters. undecided is true if take_ownership or
 // take_ownership_of is not known yet.
-func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.PreviewReports) []Message {
+func Preview(name string, undecided bool, planned *plan.Plan, found preview.Reports) []Message {
 	return slices.Concat(
 		Change(name, found.Summary),
 		MissingDependencies(name, found.MissingDependencies),
@@ -148,8 +150,8 @@ func InvalidWriteOnly(name string, err error) []Message {
 // Exceeded reports a change that removes more deployments than allowed.
 func Exceeded(name string, err error, removals int) []Message {
 	var (
-		empty   *deploy.EmptyError
-		tooMany *deploy.TooManyRemovalsError
+		empty   *plan.EmptyError
+		tooMany *plan.TooManyRemovalsError
 	)
 	switch {
 	case err == nil:

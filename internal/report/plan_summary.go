@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -13,7 +13,7 @@ const maxListed = 10
 
 // Change reports what a plan does to the deployments of a target: Terraform itself counts
 // resources, and a target with a thousand releases is one resource.
-func Change(name string, planned deploy.PlanSummary) []Message {
+func Change(name string, planned plan.Summary) []Message {
 	if !planned.Counts.Any() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func Change(name string, planned deploy.PlanSummary) []Message {
 }
 
 // linesOf returns a line for each set of clusters with the same names.
-func linesOf(all []deploy.OnClusters) []string {
+func linesOf(all []plan.OnClusters) []string {
 	lines := make([]string, len(all))
 	for i, same := range all {
 		lines[i] = folded(same.Clusters) + ": " + folded(same.Names)

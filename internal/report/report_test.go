@@ -11,6 +11,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -51,22 +53,22 @@ func TestMessages(t *testing.T) {
 		want []report.Message
 	}{
 		"plan": {
-			got: report.Plan("all", &deploy.Plan{
-				Counts: status.Changes{Removed: 1}, Unreachable: []string{"gone"}, Exceeded: &deploy.RemovalLimitError{Max: "x"},
-				Change: deploy.Change{Held: failed[2:]}, Failures: failed[:1],
-			}, deploy.Desired{Unreadable: map[string]error{"new": wrong}}, nil, deploy.ForgetMissing, map[string]string{"a": "uid", "b": "uid"}),
+			got: report.Plan("all", &plan.Plan{
+				Counts: status.Changes{Removed: 1}, Unreachable: []string{"gone"}, Exceeded: &plan.RemovalLimitError{Max: "x"},
+				Change: plan.Change{Held: failed[2:]}, Failures: failed[:1],
+			}, plan.Desired{Unreadable: map[string]error{"new": wrong}}, nil, deploy.ForgetMissing, map[string]string{"a": "uid", "b": "uid"}),
 			want: slices.Concat(
 				report.MissingClusters("all", []string{"gone"}, deploy.ForgetMissing),
-				report.Exceeded("all", &deploy.RemovalLimitError{Max: "x"}, 1),
+				report.Exceeded("all", &plan.RemovalLimitError{Max: "x"}, 1),
 				report.Held("all", []deploy.Failure{failed[2], {Cluster: "*", Bundle: "new", Err: wrong}}),
 				report.SameClusters("all", [][]string{{"a", "b"}}),
 				report.PlanFailures("all", failed[:1]),
 			),
 		},
 		"summary of a change": {
-			got: report.Change("all", deploy.PlanSummary{
+			got: report.Change("all", plan.Summary{
 				Counts: status.Changes{Added: 2, Removed: 3, Kept: 1}, Stages: "1. web on a, b",
-				Uninstalled: []deploy.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"shop/logs"}}, {Clusters: []string{"c"}, Names: []string{"shop/web"}}},
+				Uninstalled: []plan.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"shop/logs"}}, {Clusters: []string{"c"}, Names: []string{"shop/web"}}},
 			}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 3 releases will be uninstalled, deployments +2 ~0 -3 =1",
@@ -74,9 +76,9 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"summary of new namespaces": {
-			got: report.Change("all", deploy.PlanSummary{
+			got: report.Change("all", plan.Summary{
 				Counts: status.Changes{Added: 3}, Stages: "1. web on a, b",
-				Namespaces: []deploy.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"logs", "shop"}}, {Clusters: []string{"c"}, Names: []string{"shop"}}},
+				Namespaces: []plan.OnClusters{{Clusters: []string{"a", "b"}, Names: []string{"logs", "shop"}}, {Clusters: []string{"c"}, Names: []string{"shop"}}},
 			}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: deployments +3 ~0 -0 =0",
@@ -84,8 +86,8 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"summary of a destroy": {
-			got: report.Change("all", deploy.PlanSummary{
-				Counts: status.Changes{Removed: 1}, Destroys: true, Uninstalled: []deploy.OnClusters{{Clusters: []string{"a"}, Names: []string{"shop/web"}}},
+			got: report.Change("all", plan.Summary{
+				Counts: status.Changes{Removed: 1}, Destroys: true, Uninstalled: []plan.OnClusters{{Clusters: []string{"a"}, Names: []string{"shop/web"}}},
 			}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 1 release will be uninstalled, deployments +0 ~0 -1 =0",
@@ -93,7 +95,7 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"summary of a replacement": {
-			got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Added: 1, Kept: 2}, Stages: "1. web on b", Replaces: true}),
+			got: report.Change("all", plan.Summary{Counts: status.Changes{Added: 1, Kept: 2}, Stages: "1. web on b", Replaces: true}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: deployments +1 ~0 -0 =2",
 				Detail: "If Terraform replaces this target, its releases stay: the new target has those that it wants. " +
@@ -101,12 +103,12 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"summary of no removal": {
-			got:  report.Change("all", deploy.PlanSummary{Counts: status.Changes{Added: 2, Held: 1}, Stages: "1. web on a, b\nHeld: logs on a"}),
+			got:  report.Change("all", plan.Summary{Counts: status.Changes{Added: 2, Held: 1}, Stages: "1. web on a, b\nHeld: logs on a"}),
 			want: []report.Message{{Severity: report.Warning, Summary: "Target all: deployments +2 ~0 -0 =0, 1 held", Detail: "1. web on a, b\nHeld: logs on a"}},
 		},
-		"summary of no change": {got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Kept: 9, Held: 1}, Stages: "Held: logs on a"})},
+		"summary of no change": {got: report.Change("all", plan.Summary{Counts: status.Changes{Kept: 9, Held: 1}, Stages: "Held: logs on a"})},
 		"summary of many removals": {
-			got: report.Change("all", deploy.PlanSummary{Counts: status.Changes{Removed: 12}, Uninstalled: manyUninstalled()}),
+			got: report.Change("all", plan.Summary{Counts: status.Changes{Removed: 12}, Uninstalled: manyUninstalled()}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 24 releases will be uninstalled, deployments +0 ~0 -12 =0",
 				Detail: "Uninstalled:\n  - c01, c02, c03, c04, c05, c06, c07, c08, c09, c10 and 2 more: shop/r01\n" +
@@ -114,20 +116,20 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"plan without changes": {
-			got: report.Plan("all", &deploy.Plan{}, deploy.Desired{}, nil, deploy.MissingIsError, map[string]string{"a": "uid", "b": "uid"}),
+			got: report.Plan("all", &plan.Plan{}, plan.Desired{}, nil, deploy.MissingIsError, map[string]string{"a": "uid", "b": "uid"}),
 		},
 		"preview": {
-			got: report.Preview("all", true, &deploy.Plan{}, deploy.PreviewReports{
-				MissingDependencies: failed[2:], Ownership: deploy.OwnershipReport{Taken: []string{"a/web"}}, MissingValues: map[string][]string{"Secret ns/b": {"a/web"}},
+			got: report.Preview("all", true, &plan.Plan{}, preview.Reports{
+				MissingDependencies: failed[2:], Ownership: preview.OwnershipReport{Taken: []string{"a/web"}}, MissingValues: map[string][]string{"Secret ns/b": {"a/web"}},
 			}),
 			want: slices.Concat(
 				report.MissingDependencies("all", failed[2:]),
-				report.Ownership("all", true, deploy.OwnershipReport{Taken: []string{"a/web"}}),
+				report.Ownership("all", true, preview.OwnershipReport{Taken: []string{"a/web"}}),
 				report.MissingValues("all", map[string][]string{"Secret ns/b": {"a/web"}}),
 			),
 		},
 		"clusters that list no releases": {
-			got: report.Ownership("all", false, deploy.OwnershipReport{Denied: unlistable(nil)}),
+			got: report.Ownership("all", false, preview.OwnershipReport{Denied: unlistable(nil)}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: cannot list releases on a, b",
 				Detail: "  - a, b: the cluster denies the request (user u cannot list secrets)\n\n" +
@@ -186,7 +188,7 @@ func TestMessages(t *testing.T) {
 			want: []report.Message{{Summary: "Cannot render a/db", Detail: "Deployments: a/db\n\nCause: no chart\n\nNot rendered after this failure: a/web, b/web"}},
 		},
 		"plan that stops": {
-			got: report.Plan("all", &deploy.Plan{Failures: failed[2:], NotRendered: []deploy.Key{{Cluster: "b", Bundle: "db"}}}, deploy.Desired{}, nil, deploy.MissingIsError, nil),
+			got: report.Plan("all", &plan.Plan{Failures: failed[2:], NotRendered: []deploy.Key{{Cluster: "b", Bundle: "db"}}}, plan.Desired{}, nil, deploy.MissingIsError, nil),
 			want: []report.Message{{
 				Summary: "Target all: cannot plan a/db",
 				Detail:  "Deployments: a/db\n\nNo chart.\n\n" + notBegun + " Correct the bundle and plan again.\n\nNot rendered after this failure: b/db",
@@ -210,21 +212,21 @@ func TestMessages(t *testing.T) {
 		},
 		"within the limit": {got: report.Exceeded("all", nil, 2)},
 		"nothing left": {
-			got: report.Exceeded("all", &deploy.EmptyError{Before: 3}, 3),
+			got: report.Exceeded("all", &plan.EmptyError{Before: 3}, 3),
 			want: []report.Message{{
 				Attribute: []any{"targets"}, Summary: "Target all: all deployments would be removed",
 				Detail: "No cluster matches or there are no bundles, so all 3 deployments would be removed. If you intend this, set allow_empty = true.",
 			}},
 		},
 		"too many removals": {
-			got: report.Exceeded("all", &deploy.TooManyRemovalsError{Max: "10%", Removals: 2, Limit: 1, Before: 10}, 2),
+			got: report.Exceeded("all", &plan.TooManyRemovalsError{Max: "10%", Removals: 2, Limit: 1, Before: 10}, 2),
 			want: []report.Message{{
 				Attribute: []any{"max_removals"}, Summary: "Target all: 2 deployments would be removed",
 				Detail: "max_removals = \"10%\" allows 1 of 10. " + notBegun + " If you intend this, raise it for this change.",
 			}},
 		},
 		"no number": {
-			got: report.Exceeded("all", &deploy.RemovalLimitError{Max: "x"}, 2),
+			got: report.Exceeded("all", &plan.RemovalLimitError{Max: "x"}, 2),
 			want: []report.Message{{
 				Attribute: []any{"max_removals"}, Summary: "Invalid number of removals",
 				Detail: "\"x\" is neither a number of deployments nor a percentage from 0% to 100%.",
@@ -347,10 +349,10 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"not compared": {
-			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not respond", "a/web")}),
+			got:  report.Diff("all", preview.DiffReport{NotCompared: *causes("it does not respond", "a/web")}),
 			want: []report.Message{{Severity: report.Warning, Summary: "Target all: changes in rendered objects", Detail: "Not compared: a/web: it does not respond."}},
 		},
-		"no definitions": {got: report.Definitions("all", deploy.DefinitionReport{})},
+		"no definitions": {got: report.Definitions("all", preview.DefinitionReport{})},
 		"replaced": {
 			got: report.Replaced("all", 2),
 			want: []report.Message{{
@@ -368,14 +370,14 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"refused, perhaps": {
-			got: report.Ownership("all", true, deploy.OwnershipReport{Refused: []string{"a/web: release web"}}),
+			got: report.Ownership("all", true, preview.OwnershipReport{Refused: []string{"a/web: release web"}}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: may be unable to take over releases or objects of other owners",
 				Detail: "  - a/web: release web\n\nThese deployments will fail, and existing objects stay as they are. The value of take_ownership or take_ownership_of is not known yet. With consent, the apply takes them over instead.",
 			}},
 		},
 		"refused": {
-			got: report.Ownership("all", false, deploy.OwnershipReport{Refused: []string{"a/web: release web", "b/db: release db"}, RefusedOf: []deploy.Key{{Cluster: "a", Bundle: "web"}, {Cluster: "b", Bundle: "db"}}}),
+			got: report.Ownership("all", false, preview.OwnershipReport{Refused: []string{"a/web: release web", "b/db: release db"}, RefusedOf: []deploy.Key{{Cluster: "a", Bundle: "web"}, {Cluster: "b", Bundle: "db"}}}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: cannot take over releases or objects of other owners",
 				Detail: "  - a/web: release web\n  - b/db: release db\n\nThese deployments will fail, and existing objects stay as they are. " +
@@ -383,7 +385,7 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"many refused": {
-			got: report.Ownership("all", false, deploy.OwnershipReport{Refused: []string{"each"}, RefusedOf: slices.Repeat([]deploy.Key{{Cluster: "a", Bundle: "web"}}, 6)}),
+			got: report.Ownership("all", false, preview.OwnershipReport{Refused: []string{"each"}, RefusedOf: slices.Repeat([]deploy.Key{{Cluster: "a", Bundle: "web"}}, 6)}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: cannot take over releases or objects of other owners",
 				Detail: "  - each\n\nThese deployments will fail, and existing objects stay as they are. " +
@@ -412,7 +414,7 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"conflicts": {
-			got: report.Conflicts("all", []deploy.Conflict{{Release: "ns/web", Target: "other", Theirs: "a/www", Ours: "a/web"}, {Release: "ns/db", Target: "other", Theirs: "a/db", Ours: "a/db"}}),
+			got: report.Conflicts("all", []plan.Conflict{{Release: "ns/web", Target: "other", Theirs: "a/www", Ours: "a/web"}, {Release: "ns/db", Target: "other", Theirs: "a/db", Ours: "a/db"}}),
 			want: []report.Message{{
 				Summary: "Targets other and all want the same releases",
 				Detail: "  - a/web: release ns/web, which is a/www in the other target\n  - a/db: release ns/db\n\n" +
@@ -571,8 +573,8 @@ func TestBundleMessages(t *testing.T) {
 	}
 }
 
-func manyUninstalled() []deploy.OnClusters {
-	many := []deploy.OnClusters{{Names: []string{"shop/r01"}}, {Clusters: []string{"x"}}}
+func manyUninstalled() []plan.OnClusters {
+	many := []plan.OnClusters{{Names: []string{"shop/r01"}}, {Clusters: []string{"x"}}}
 	for i := range 12 {
 		many[0].Clusters = append(many[0].Clusters, fmt.Sprintf("c%02d", i+1))
 		many[1].Names = append(many[1].Names, fmt.Sprintf("shop/r%02d", i+1))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -53,7 +54,7 @@ const packedPrefix = "gz:"
 const maxUnpacked = 256 << 20
 
 // PlannedOf returns what a plan decides.
-func PlannedOf(plan *deploy.Plan) Planned {
+func PlannedOf(plan *plan.Plan) Planned {
 	planned, readinessUnknown := Planned{Write: map[deploy.Key]PlannedWrite{}, Held: plan.HeldKeys()}, false
 	for key, record := range plan.Records() {
 		if !record.IsWritten {
@@ -76,7 +77,7 @@ func PlannedOf(plan *deploy.Plan) Planned {
 }
 
 // PlannedBy returns what an apply decided itself, because its plan could not.
-func PlannedBy(change deploy.Change) Planned {
+func PlannedBy(change plan.Change) Planned {
 	planned := Planned{Write: map[deploy.Key]PlannedWrite{}, Held: change.HeldKeys()}
 	for _, d := range change.Write {
 		planned.Write[deploy.KeyOf(d)] = PlannedWrite{Digest: d.Digest}
@@ -155,7 +156,7 @@ func (p Planned) Ready() map[deploy.Key]bool {
 
 // HeldAfter returns the deployments that an apply of the plan held. One that the plan of a
 // replacement writes is unchanged.
-func (p Planned) HeldAfter(change deploy.Change) map[deploy.Key]bool {
+func (p Planned) HeldAfter(change plan.Change) map[deploy.Key]bool {
 	held := change.HeldKeys()
 	if !p.IsUnknown {
 		maps.DeleteFunc(held, func(key deploy.Key, _ bool) bool { return !p.Held[key] })

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -65,7 +66,7 @@ func TestPlannedDecisions(t *testing.T) {
 	if diff := cmp.Diff(map[deploy.Key]bool{web: true}, planned.Ready()); diff != "" {
 		t.Errorf("ready (-want +got):\n%s", diff)
 	}
-	change := deploy.Change{Held: []deploy.Failure{{Cluster: "a", Bundle: "held"}, {Cluster: "a", Bundle: "web"}}}
+	change := plan.Change{Held: []deploy.Failure{{Cluster: "a", Bundle: "held"}, {Cluster: "a", Bundle: "web"}}}
 	if diff := cmp.Diff(map[deploy.Key]bool{held: true}, planned.HeldAfter(change)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}

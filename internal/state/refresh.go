@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -45,7 +46,7 @@ func (l LostReleases) KeepUnreachable(in deploy.Observation) {
 
 // Apply is what an apply did.
 type Apply struct {
-	Change  deploy.Change
+	Change  plan.Change
 	Outcome deploy.Outcome
 	Wanted  []target.Deployment
 	// Records are all records after the apply.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -119,7 +120,7 @@ func (c Contents) Shown() Shown {
 
 // ShownPlan returns what a plan shows. before is the state before, nil for a create.
 // lost are the lost releases of wanted deployments.
-func ShownPlan(planned *deploy.Plan, before *Contents, lost LostReleases, showsObjects bool) Shown {
+func ShownPlan(planned *plan.Plan, before *Contents, lost LostReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
 	for key, record := range all {
@@ -156,7 +157,7 @@ func ShownPlan(planned *deploy.Plan, before *Contents, lost LostReleases, showsO
 }
 
 // keepClusters keeps the former summaries of clusters on which nothing changes.
-func (s Shown) keepClusters(change deploy.Change, wasHeld map[deploy.Key]bool, summaries map[string]string) {
+func (s Shown) keepClusters(change plan.Change, wasHeld map[deploy.Key]bool, summaries map[string]string) {
 	changed := map[string]bool{}
 	for _, cluster := range change.Clusters() {
 		changed[cluster] = true
@@ -177,7 +178,7 @@ func (s Shown) keepClusters(change deploy.Change, wasHeld map[deploy.Key]bool, s
 
 // ShownAfter returns what a state shows after an apply that carried out a plan. Where the apply
 // changed nothing, the state shows what the plan shows.
-func ShownAfter(contents Contents, change deploy.Change, planned Planned, plan Shown) Shown {
+func ShownAfter(contents Contents, change plan.Change, planned Planned, plan Shown) Shown {
 	if !plan.IsUnknown {
 		contents.Records = plan.withVaryingNames(contents.Records)
 	}

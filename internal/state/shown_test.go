@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -174,7 +175,7 @@ func TestShownPlan(t *testing.T) {
 				keyed("b", "kept"): record("kept", "new", status.NotReady), keyed("a", "web"): record("web", "old", status.Ready), keyed("c", "gone"): record("gone", "old", status.Ready),
 			}
 			lost := state.LostReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
-			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: test.wanted}, prior, deploy.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
+			planned := plan.New(t.Context(), plan.Desired{Deployments: test.wanted}, prior, plan.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
 			shown := state.ShownPlan(&planned, &state.Contents{Summaries: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
 			if diff := cmp.Diff(test.want, shown, cmpopts.IgnoreFields(state.Shown{}, "Records")); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
@@ -219,8 +220,8 @@ func TestShownPlanOfACreate(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: []target.Deployment{deployed("a", "web"), deployed("a", "db")}}, nil,
-				deploy.Facts{Charts: charts{"web": test.of, "db": known}, Reach: reach{}, Wait: true})
+			planned := plan.New(t.Context(), plan.Desired{Deployments: []target.Deployment{deployed("a", "web"), deployed("a", "db")}}, nil,
+				plan.Facts{Charts: charts{"web": test.of, "db": known}, Reach: reach{}, Wait: true})
 			shown := state.ShownPlan(&planned, nil, nil, true)
 			if diff := cmp.Diff(test.wantObjects, shown.Objects); diff != "" || shown.ObjectsUnknown != test.showsNone {
 				t.Errorf("shows none: %t, objects (-want +got):\n%s", shown.ObjectsUnknown, diff)

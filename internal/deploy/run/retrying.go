@@ -1,0 +1,230 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+const (
+	// readinessDeadlineSlack is how long a running operation may continue after its run ended or
+	// was interrupted. The operation then stops waiting, and records that in the release.
+	readinessDeadlineSlack = 10 * time.Second
+	// snapshotTimeout is how long requests to a cluster are repeated if it responds but does not list
+	// its releases.
+	snapshotTimeout = 5 * time.Second
+)
+
+// retrying is a cluster on which operations are tried again inside their time if they failed for a
+// temporary reason. The result of an interrupted write is unknown. So before the next attempt the
+// release is read, and its action is decided again, as the next apply would do.
+type retrying struct {
+	Cluster
+	name   string
+	notify notifiers
+	// tokens are those of the runner. Every operation is called with one token. It gives the token
+	// back while it pauses, so that a failing cluster does not delay the others.
+	tokens *semaphore.Weighted
+}
+
+// withRetries returns clusters on which operations are tried again.
+func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers) Clusters {
+	return func(name string) (Cluster, error) {
+		found, err := clusters(name)
+		if err != nil {
+			return nil, err
+		}
+		return retrying{Cluster: found, name: name, notify: notify, tokens: slots}, nil
+	}
+}
+
+// Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
+// nothing was begun there.
+func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
+	return repeat(ctx, p, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
+		snapshot, err := p.Cluster.Snapshot(ctx)
+		if !isBusy(err) {
+			err = permanent(err)
+		}
+		return snapshot, err
+	})
+}
+
+// Write carries out an action. If the first attempt was interrupted, it can carry out another
+// action that the new situation needs.
+func (p retrying) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
+	defer cancel()
+	deadline := time.Now().Add(w.Timeout)
+	first := true
+	revision := 0
+	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
+		if !first {
+			now, err := p.Release(lasting, d.Namespace, d.Release)
+			if err != nil {
+				return release.Written{Revision: revision}, retryable(err)
+			}
+			// The former facts do not apply to a record that has changed since. For an unchanged
+			// record, the first decision is still right.
+			if isChanged(observed, now) {
+				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeRelease); err != nil {
+					return release.Written{Revision: revision}, permanent(err)
+				}
+			}
+			observed = now
+			w.Timeout = time.Until(deadline)
+		}
+		first = false
+		written, err := p.Cluster.Write(lasting, action, d, observed, w)
+		written.Revision = max(written.Revision, revision)
+		revision = written.Revision
+		return written, retryable(err)
+	})
+}
+
+func isChanged(before, now *release.Observed) bool {
+	if before == nil || now == nil {
+		return before != now
+	}
+	return !reflect.DeepEqual(*before, *now)
+}
+
+// Uninstall removes a release as long as it belongs to the target. The steps after the removal,
+// such as removing the namespace, are tried again even if the release no longer exists: no later
+// apply would try them.
+func (p retrying) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
+	defer cancel()
+	deadline := time.Now().Add(removal.Timeout)
+	first := true
+	var kept []string
+	return repeat(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
+		if !first {
+			now, err := p.Release(lasting, observed.Namespace, observed.Release)
+			if err != nil {
+				return release.Removed{Kept: kept}, retryable(err)
+			}
+			if now != nil {
+				action, err := release.DecideRemoval(removal.Claimant(), now, removal.TakeOwnership)
+				if action != release.Uninstall {
+					return release.Removed{Kept: kept}, permanent(err)
+				}
+				observed = *now
+			}
+			removal.Timeout = time.Until(deadline)
+		}
+		first = false
+		removed, err := p.Cluster.Uninstall(lasting, observed, removal)
+		kept = append(kept, removed.Kept...)
+		removed.Kept = kept
+		return removed, retryable(err)
+	})
+}
+
+// attempts are the attempts of one operation.
+type attempts struct {
+	limit         time.Duration
+	bundle, doing string
+	// turn is the token of the operation if the operation can pause. Without turn, the operation
+	// has one of the slots.
+	turn release.Token
+	// listener follows the operation, nil for none.
+	listener release.Listener
+}
+
+// pause makes room for other operations until resume.
+func (a attempts) pause(slots *semaphore.Weighted) {
+	if a.turn == nil {
+		slots.Release(1)
+		return
+	}
+	a.turn.Pause()
+}
+
+// resume takes a slot again, even if the run has ended: the caller gives the slot back.
+func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
+	ctx = context.WithoutCancel(ctx)
+	if a.turn == nil {
+		_ = slots.Acquire(ctx, 1)
+		return
+	}
+	_ = a.turn.Resume(ctx)
+}
+
+// repeat calls an operation until it succeeds, fails permanently, or its time has ended. It
+// returns the error of the last attempt. Nothing is tried again after ctx has ended.
+func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
+	policy := retry.Operation()
+	pausing, attempt := false, 1
+	resume := func() {
+		if pausing {
+			of.resume(ctx, p.tokens)
+			pausing = false
+		}
+	}
+	defer resume()
+	var last error
+	result, err := retry.DoNotify(ctx, policy.Within(max(of.limit, policy.First)), func() (T, error) {
+		resume()
+		result, err := operation()
+		last = err
+		return result, err
+	}, func(err error, pause time.Duration) {
+		attempt++
+		if of.listener != nil {
+			of.listener.Retries()
+		}
+		p.notify.send(ctx, deploy.Event{Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: p.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
+		of.pause(p.tokens)
+		pausing = true
+	})
+	if err == nil || retry.IsPermanent(last) {
+		return result, err
+	}
+	return result, last
+}
+
+// permanent keeps an error from being tried again.
+func permanent(err error) error { return retry.Permanent(err) }
+
+// retryable lets an error with a temporary cause be tried again.
+func retryable(err error) error {
+	unreachable, changed := (*status.UnreachableError)(nil), (*release.ChangedError)(nil)
+	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &changed) {
+		return err
+	}
+	return permanent(err)
+}
+
+// isBusy reports whether a cluster responded but could not handle the request.
+func isBusy(err error) bool {
+	var busy *status.BusyError
+	return errors.As(err, &busy)
+}
+
+// extendDeadline returns a context that ends a given time after ctx does.
+func extendDeadline(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(by)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-lasting.Done():
+		}
+	})
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}
