@@ -49,15 +49,15 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "cluster", "engine", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
+			code: slices.Concat(core, edges, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "cluster", "fleet", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
 			uses: []string{"Terraform", "Kubernetes"},
 		},
-		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "engine", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
+		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "fleet", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
 		"fleetschema": {code: []string{"fleetyaml", "target", "framework"}, uses: []string{"Terraform"}},
 		"diagnostics": {code: []string{"report"}, uses: []string{"Terraform"}},
 
 		"cluster":  {code: append([]string{"state", "deploy", "deploy/preview", "deploy/run", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
-		"engine":   {code: append([]string{"deploy", "deploy/run", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
+		"fleet":    {code: append([]string{"deploy", "deploy/run", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "deploy/plan", "deploy/preview", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "deploy/plan", "kube"}, core...), pure: true},

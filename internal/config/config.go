@@ -14,8 +14,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -156,7 +156,7 @@ func (m Model) Settings(ctx context.Context, diags *diag.Diagnostics) Settings {
 	policies, known := policiesOf(ctx, m.Policies, m.FleetPolicies, diags)
 	plain.Policies, plain.PoliciesUnknown = policies, !known
 	if plain.HasEngine() && len(plain.Groups) > 0 && len(plain.Clusters) == 0 && !plain.ClustersUnknown {
-		diagnostics.Add(diags, report.GroupsWithEngine(engine.Refusal("provider", "cluster_groups")))
+		diagnostics.Add(diags, report.GroupsWithEngine(fleet.Refusal("provider", "cluster_groups")))
 	}
 	return plain
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -26,7 +26,7 @@ type Management struct {
 	// Namespace is the namespace of the Cluster objects.
 	Namespace    string
 	OfflineAfter time.Duration
-	OnOffline    engine.OnOffline
+	OnOffline    fleet.OnOffline
 	// HandsBack is set if the Fleet hands back its deployments.
 	HandsBack bool
 }
@@ -36,7 +36,7 @@ func (m *Management) Delivers() bool { return m != nil && !m.HandsBack }
 
 // LeavesOffline reports whether an apply can succeed before all deployments are ready.
 func (m *Management) LeavesOffline() bool {
-	return m != nil && m.OnOffline == engine.LeaveOffline
+	return m != nil && m.OnOffline == fleet.LeaveOffline
 }
 
 type engineModel struct {
@@ -55,7 +55,7 @@ func engineAttribute() schema.SingleNestedAttribute {
 		"Agents report every 15 minutes unless Fleet is configured otherwise.", framework.Duration())
 	attributes["on_offline"] = framework.OptionalString("What an apply does with a deployment on a cluster whose agent is offline. `error` (default): its Bundle is written, and the deployment fails. "+
 		"`leave`: it is reported as `WaitApplied`, and Fleet carries it out when the agent is back. `not_ready` and `clusters` of targets are then unknown in plans that change something.",
-		stringvalidator.OneOf(string(engine.FailOffline), string(engine.LeaveOffline)))
+		stringvalidator.OneOf(string(fleet.FailOffline), string(fleet.LeaveOffline)))
 	attributes["deliver"] = framework.OptionalBool("Whether the Fleet delivers. Default `true`. With `false` the provider delivers to `clusters` by itself: the next apply makes Fleet let go of each deployment, " +
 		"with all objects in place, and takes its release over. `engine` can be removed after that.")
 	return schema.SingleNestedAttribute{
@@ -89,7 +89,7 @@ func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnosti
 	offlineAfter, _ := time.ParseDuration(model.OfflineAfter)
 	found := &Management{
 		Connection: model.connection(), Namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
-		OfflineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), OnOffline: engine.OnOffline(model.OnOffline),
+		OfflineAfter: cmp.Or(offlineAfter, fleet.DefaultOfflineAfter), OnOffline: fleet.OnOffline(model.OnOffline),
 		HandsBack: model.Deliver != nil && !*model.Deliver,
 	}
 	if err := cmp.Or(found.Connection.Require(), found.Connection.Validate()); err != nil {

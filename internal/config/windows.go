@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -109,7 +109,7 @@ func (m Model) windows(ctx context.Context, hasEngine bool, diags *diag.Diagnost
 		given := map[string]attr.Value{"windows": m.Windows, "fleet_schedules": m.Schedules, "windows_override": m.WindowsOverride}
 		for _, attribute := range slices.Sorted(maps.Keys(given)) {
 			if !given[attribute].IsNull() {
-				diagnostics.Add(diags, report.WindowsWithEngine(attribute, engine.Refusal("provider", attribute)))
+				diagnostics.Add(diags, report.WindowsWithEngine(attribute, fleet.Refusal("provider", attribute)))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -113,7 +113,7 @@ func (d *clustersDataSource) Read(ctx context.Context, _ datasource.ReadRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-func invalidGroups(inventory engine.Inventory) []report.InvalidGroup {
+func invalidGroups(inventory fleet.Inventory) []report.InvalidGroup {
 	groups := make([]report.InvalidGroup, len(inventory.Invalid))
 	for i, group := range inventory.Invalid {
 		groups[i] = report.InvalidGroup(group)
@@ -131,7 +131,7 @@ func fleetClusterTypes() map[string]attr.Type {
 }
 
 // fleetClusterValues converts to values of Terraform.
-func fleetClusterValues(clusters []engine.Cluster, now time.Time, offlineAfter time.Duration) (types.Map, error) {
+func fleetClusterValues(clusters []fleet.Cluster, now time.Time, offlineAfter time.Duration) (types.Map, error) {
 	values := map[string]attr.Value{}
 	for _, cluster := range clusters {
 		templateValues := types.StringNull()

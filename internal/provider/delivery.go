@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -28,8 +28,8 @@ type delivery interface {
 
 var (
 	_ delivery = (*run.Runner)(nil)
-	_ delivery = (*engine.Engine)(nil)
-	_ delivery = engine.Handover{}
+	_ delivery = (*fleet.Engine)(nil)
+	_ delivery = fleet.Handover{}
 )
 
 func (f *providerData) delivery() delivery {
@@ -37,7 +37,7 @@ func (f *providerData) delivery() delivery {
 	case f.fleetEngine == nil:
 		return f.engine
 	case f.Management.HandsBack:
-		return engine.Handover{From: f.fleetEngine, To: f.engine}
+		return fleet.Handover{From: f.fleetEngine, To: f.engine}
 	}
 	return f.fleetEngine
 }
@@ -85,7 +85,7 @@ func (f *providerData) withInventory(ctx context.Context, stored *state.Inventor
 
 // readInventory reads the clusters and groups of a Fleet. It returns an empty inventory after an
 // error.
-func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnostics) *state.Inventory {
+func readInventory(ctx context.Context, from *fleet.Engine, diags *diag.Diagnostics) *state.Inventory {
 	read, err := from.Inventory(ctx)
 	if err != nil {
 		diagnostics.Add(diags, report.Failed("Cannot read the clusters of the engine", err))
@@ -112,7 +112,7 @@ func (m *targetModel) notWithEngine() []report.Message {
 	var messages []report.Message
 	refuse := func(is bool, attribute string) {
 		if is {
-			messages = append(messages, report.NotWithEngine(m.Name.ValueString(), attribute, engine.Refusal("fleet_cluster_target", attribute))...)
+			messages = append(messages, report.NotWithEngine(m.Name.ValueString(), attribute, fleet.Refusal("fleet_cluster_target", attribute))...)
 		}
 	}
 	refuse(m.holdsBroken(), "on_error")
@@ -139,15 +139,15 @@ func checkForEngine(d target.Deployment) error {
 	if err := checkDeployment(d); err != nil {
 		return err
 	}
-	return engine.Check(d)
+	return fleet.Check(d)
 }
 
 // newFleetEngine makes the engine that delivers by the Fleet of the management cluster. It connects
 // at its first use.
-func newFleetEngine(m *config.Management, parallelism int, charts engine.Charts, masker *mask.Masker) *engine.Engine {
+func newFleetEngine(m *config.Management, parallelism int, charts fleet.Charts, masker *mask.Masker) *fleet.Engine {
 	if m == nil || m.Unknown {
 		return nil
 	}
-	connect := func() (engine.Connection, error) { return kube.New(m.Connection, masker) }
-	return engine.New(engine.Settings{Namespace: m.Namespace, OfflineAfter: m.OfflineAfter, OnOffline: m.OnOffline, Parallelism: parallelism}, connect, charts, masker)
+	connect := func() (fleet.Connection, error) { return kube.New(m.Connection, masker) }
+	return fleet.New(fleet.Settings{Namespace: m.Namespace, OfflineAfter: m.OfflineAfter, OnOffline: m.OnOffline, Parallelism: parallelism}, connect, charts, masker)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 )
 
 // namesWithin are the attributes of a type and those below them, such as "helm.values".
@@ -43,7 +43,7 @@ func TestEngineTableNamesAttributes(t *testing.T) {
 		of.Schema(t.Context(), resource.SchemaRequest{}, &made)
 		schemas[name] = made.Schema.Type()
 	}
-	for _, section := range engine.SupportTable() {
+	for _, section := range fleet.SupportTable() {
 		paths := namesWithin(schemas[section.Of], "")
 		delete(schemas, section.Of)
 		rows := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
@@ -38,7 +38,7 @@ type providerData struct {
 	engine   *run.Runner
 	// fleetEngine delivers by a real Fleet. It is nil without an engine, and while the engine is
 	// unknown.
-	fleetEngine *engine.Engine
+	fleetEngine *fleet.Engine
 	// masker hides the credentials of the provider.
 	masker *mask.Masker
 	// progress shows applies to the user. It is nil if no file is set.

@@ -15,7 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleet"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -241,14 +241,14 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if f.HasEngine() {
 		check = checkForEngine
 		for i, d := range result.Deployments {
-			result.Deployments[i].Digest = engine.Digest(d)
+			result.Deployments[i].Digest = fleet.Digest(d)
 		}
 	} else {
 		known.Pin(result.Deployments)
 	}
 	desired = withPolicies(plan.NewDesired(bundles, result, unreadable, check), checker)
 	if f.HasEngine() {
-		for key, err := range engine.CheckBundles(f.Owner, result.Deployments) {
+		for key, err := range fleet.CheckBundles(f.Owner, result.Deployments) {
 			if desired.Broken[key] == nil {
 				desired.Broken[key] = err
 			}
