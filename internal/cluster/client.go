@@ -20,7 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Client carries out the requests of package deploy on one cluster, by means of packages helm and
+// Client carries out the requests of packages run and preview on one cluster, by means of packages helm and
 // kube. Its errors have the types of package status, and their texts contain no secret.
 type Client struct {
 	name string
@@ -50,7 +50,7 @@ func (c *Client) classified(err error) error {
 	return connect.Classify(c.name, mask.WithText(err, c.masker.Shown(err.Error())))
 }
 
-// Snapshot implements deploy.Observer.
+// Snapshot implements run.Observer.
 func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	var (
 		looking  errgroup.Group
@@ -77,7 +77,7 @@ func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Namespaces: c.namespaces, Releases: releases, LeftOut: leftOut}, nil
 }
 
-// Release implements deploy.Observer.
+// Release implements run.Observer.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	if err := release.CheckNamespace(c.name, c.namespaces, namespace); err != nil {
 		return nil, err
@@ -86,13 +86,13 @@ func (c *Client) Release(ctx context.Context, namespace, name string) (*release.
 	return observed, c.classified(err)
 }
 
-// HasRecord implements deploy.RecordReader.
+// HasRecord implements run.RecordReader.
 func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
 	there, err := c.helm.HasRecord(ctx, namespace, name, revision)
 	return there, c.classified(err)
 }
 
-// Inspect implements deploy.Observer.
+// Inspect implements run.Observer.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	findings, err := c.helm.Inspect(ctx, releases)
 	for i := range findings {
@@ -101,7 +101,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	return findings, c.classified(err)
 }
 
-// Await implements deploy.Awaiter.
+// Await implements run.Awaiter.
 func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	finding, err := c.helm.Await(ctx, of)
 	maskFinding(c, &finding)
@@ -119,7 +119,7 @@ func maskFinding(c *Client, finding *release.Finding) {
 	}
 }
 
-// Deployed implements deploy.ObjectReader.
+// Deployed implements preview.ObjectReader.
 func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)
 	for i := range found {
@@ -133,7 +133,7 @@ func (c *Client) StoredRenderings(ctx context.Context, releases []release.Observ
 	return c.helm.StoredRenderings(ctx, releases)
 }
 
-// Versions implements deploy.Observer.
+// Versions implements run.Observer.
 func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions, err := c.helm.Versions(ctx, references)
 	return versions, c.classified(err)
@@ -180,7 +180,7 @@ func (c *Client) FleetAgent(ctx context.Context) (string, error) {
 	return name, c.classified(err)
 }
 
-// Capabilities implements deploy.Observer.
+// Capabilities implements run.Observer.
 func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
 	found, err := c.helm.Capabilities(ctx)
 	return found, c.classified(err)
@@ -192,13 +192,13 @@ func (c *Client) UID(ctx context.Context) (string, error) {
 	return uid, c.classified(err)
 }
 
-// Creator implements deploy.RecordReader.
+// Creator implements run.RecordReader.
 func (c *Client) Creator(ctx context.Context, observed release.Observed) (release.Creator, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
 	return release.Creator{Name: mask.PrintableLine(name), Fleet: isFleets}, c.classified(err)
 }
 
-// Objects implements deploy.RecordReader.
+// Objects implements run.RecordReader.
 func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
 	claimed := make([]release.Claimed, len(releases))
 	for i, observed := range releases {
@@ -214,7 +214,7 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 	return objects, c.classified(err)
 }
 
-// Write implements deploy.Writer.
+// Write implements run.Writer.
 func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	acting, err := actingAs(c, w.Mark.UninstallPolicy.ServiceAccount)
 	if err != nil {
@@ -227,7 +227,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	return written, c.classified(err)
 }
 
-// Uninstall implements deploy.Writer.
+// Uninstall implements run.Writer.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	acting, err := actingAs(c, removal.Known.UninstallPolicy.ServiceAccount)
 	if err != nil {

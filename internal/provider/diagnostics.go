@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 )
 
@@ -15,7 +15,7 @@ import (
 // for the user names only the operation.
 func (f *providerData) logPanics(ctx context.Context, failures []deploy.Failure) {
 	for _, failure := range failures {
-		if panicked, ok := errors.AsType[*run.PanicError](failure.Err); ok {
+		if panicked, ok := errors.AsType[*panics.Error](failure.Err); ok {
 			tflog.Debug(ctx, "panic in an operation on a cluster", map[string]any{
 				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": f.masker.Shown(panicked.Stack),
 			})

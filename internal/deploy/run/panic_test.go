@@ -75,9 +75,9 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 			if diff := cmp.Diff(test.want, failed(outcome.Failures)); diff != "" {
 				t.Fatalf("failures (-want +got):\n%s", diff)
 			}
-			panicked, ok := errors.AsType[*run.PanicError](outcome.Failures[0].Err)
+			panicked, ok := errors.AsType[*panics.Error](outcome.Failures[0].Err)
 			if !ok {
-				t.Fatalf("error = %v, want a PanicError", outcome.Failures[0].Err)
+				t.Fatalf("error = %v, want a *panics.Error", outcome.Failures[0].Err)
 			}
 			if !strings.Contains(panicked.Error(), "release web in namespace ns") {
 				t.Errorf("the error does not name the release: %v", panicked)
@@ -138,8 +138,8 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 				t.Errorf("records of Observe (-want +got):\n%s", diff)
 			}
 			for _, failure := range append(outcome.Failures, observed.Failures...) {
-				if panicked, ok := errors.AsType[*run.PanicError](failure.Err); !ok {
-					t.Errorf("error = %v, want a PanicError", failure.Err)
+				if panicked, ok := errors.AsType[*panics.Error](failure.Err); !ok {
+					t.Errorf("error = %v, want a *panics.Error", failure.Err)
 				} else if strings.Contains(panicked.Error()+panicked.Stack, "hunter2") {
 					t.Errorf("what the panic was given shows: %v", panicked)
 				}

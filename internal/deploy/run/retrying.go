@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -24,34 +25,16 @@ const (
 	snapshotTimeout = 5 * time.Second
 )
 
-// retrying is a cluster on which operations are tried again inside their time if they failed for a
-// temporary reason. The result of an interrupted write is unknown. So before the next attempt the
-// release is read, and its action is decided again, as the next apply would do.
-type retrying struct {
-	Cluster
-	name   string
-	notify notifiers
-	// tokens are those of the runner. Every operation is called with one token. It gives the token
-	// back while it pauses, so that a failing cluster does not delay the others.
-	tokens *semaphore.Weighted
-}
-
-// withRetries returns clusters on which operations are tried again.
-func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers) Clusters {
-	return func(name string) (Cluster, error) {
-		found, err := clusters(name)
-		if err != nil {
-			return nil, err
-		}
-		return retrying{Cluster: found, name: name, notify: notify, tokens: slots}, nil
-	}
-}
+// An operation that failed for a temporary reason is tried again inside its time. The result of an
+// interrupted write is unknown. So before the next attempt the release is read, and its action is
+// decided again, as the next apply would do.
 
 // Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
 // nothing was begun there.
-func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
-	return repeat(ctx, p, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
-		snapshot, err := p.Cluster.Snapshot(ctx)
+func (c guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err error) {
+	defer panics.Recover("listing the releases", &err)
+	return repeat(ctx, c, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
+		snapshot, err := c.next.Snapshot(ctx)
 		if !isBusy(err) {
 			err = permanent(err)
 		}
@@ -61,15 +44,16 @@ func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
 
 // Write carries out an action. If the first attempt was interrupted, it can carry out another
 // action that the new situation needs.
-func (p retrying) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+func (c guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
+	defer panics.Recover(recoverTo(action.Doing(), d.Namespace, d.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	revision := 0
-	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
+	return repeat(ctx, c, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
 		if !first {
-			now, err := p.Release(lasting, d.Namespace, d.Release)
+			now, err := c.next.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
 				return release.Written{Revision: revision}, retryable(err)
 			}
@@ -84,7 +68,7 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 			w.Timeout = time.Until(deadline)
 		}
 		first = false
-		written, err := p.Cluster.Write(lasting, action, d, observed, w)
+		written, err := c.next.Write(lasting, action, d, observed, w)
 		written.Revision = max(written.Revision, revision)
 		revision = written.Revision
 		return written, retryable(err)
@@ -101,15 +85,16 @@ func isChanged(before, now *release.Observed) bool {
 // Uninstall removes a release as long as it belongs to the target. The steps after the removal,
 // such as removing the namespace, are tried again even if the release no longer exists: no later
 // apply would try them.
-func (p retrying) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+func (c guarded) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (removed release.Removed, err error) {
+	defer panics.Recover(recoverTo("removing", observed.Namespace, observed.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
 	var kept []string
-	return repeat(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
+	return repeat(ctx, c, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
 		if !first {
-			now, err := p.Release(lasting, observed.Namespace, observed.Release)
+			now, err := c.next.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
 				return release.Removed{Kept: kept}, retryable(err)
 			}
@@ -123,7 +108,7 @@ func (p retrying) Uninstall(ctx context.Context, observed release.Observed, remo
 			removal.Timeout = time.Until(deadline)
 		}
 		first = false
-		removed, err := p.Cluster.Uninstall(lasting, observed, removal)
+		removed, err := c.next.Uninstall(lasting, observed, removal)
 		kept = append(kept, removed.Kept...)
 		removed.Kept = kept
 		return removed, retryable(err)
@@ -162,12 +147,12 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 
 // repeat calls an operation until it succeeds, fails permanently, or its time has ended. It
 // returns the error of the last attempt. Nothing is tried again after ctx has ended.
-func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
+func repeat[T any](ctx context.Context, c guarded, of attempts, operation func() (T, error)) (T, error) {
 	policy := retry.Operation()
 	pausing, attempt := false, 1
 	resume := func() {
 		if pausing {
-			of.resume(ctx, p.tokens)
+			of.resume(ctx, c.tokens)
 			pausing = false
 		}
 	}
@@ -183,8 +168,8 @@ func repeat[T any](ctx context.Context, p retrying, of attempts, operation func(
 		if of.listener != nil {
 			of.listener.Retries()
 		}
-		p.notify.send(ctx, deploy.Event{Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: p.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
-		of.pause(p.tokens)
+		c.notify.send(ctx, deploy.Event{Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: c.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
+		of.pause(c.tokens)
 		pausing = true
 	})
 	if err == nil || retry.IsPermanent(last) {

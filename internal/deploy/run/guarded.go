@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// guarded is a cluster whose panics are errors, and on which some operations are tried again (see
+// retrying.go). A panic on one cluster must not end the process that works on all of them. guarded
+// cannot catch a panic in a goroutine that a library started.
+type guarded struct {
+	next   Cluster
+	name   string
+	notify notifiers
+	// tokens are those of the runner. Every operation is called with one token. It gives the token
+	// back while it pauses, so that a failing cluster does not delay the others.
+	tokens *semaphore.Weighted
+}
+
+// withGuard returns guarded clusters. A panic while a cluster is connected is an error, too.
+func withGuard(clusters Clusters, tokens *semaphore.Weighted, notify notifiers) Clusters {
+	return func(name string) (cluster Cluster, err error) {
+		defer panics.Recover("reading the connection of the cluster", &err)
+		found, err := clusters(name)
+		if err != nil {
+			return nil, err
+		}
+		return guarded{next: found, name: name, notify: notify, tokens: tokens}, nil
+	}
+}
+
+func (c guarded) Release(ctx context.Context, namespace, name string) (observed *release.Observed, err error) {
+	defer panics.Recover(recoverTo("reading", namespace, name), &err)
+	return c.next.Release(ctx, namespace, name)
+}
+
+func (c guarded) HasRecord(ctx context.Context, namespace, name string, revision int) (there bool, err error) {
+	defer panics.Recover(recoverTo("reading", namespace, name), &err)
+	return c.next.HasRecord(ctx, namespace, name, revision)
+}
+
+func (c guarded) Inspect(ctx context.Context, releases []release.Inspection) (findings []release.Finding, err error) {
+	defer panics.Recover("reading the objects", &err)
+	return c.next.Inspect(ctx, releases)
+}
+
+func (c guarded) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
+	defer panics.Recover("waiting for the objects", &err)
+	return c.next.Await(ctx, of)
+}
+
+func (c guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
+	defer panics.Recover("reading the objects in helm.valuesFrom", &err)
+	return c.next.Versions(ctx, references)
+}
+
+func (c guarded) Capabilities(ctx context.Context) (found target.Capabilities, err error) {
+	defer panics.Recover("reading the capabilities of the cluster", &err)
+	return c.next.Capabilities(ctx)
+}
+
+func (c guarded) Creator(ctx context.Context, observed release.Observed) (creator release.Creator, err error) {
+	defer panics.Recover(recoverTo("reading the creator of", observed.Namespace, observed.Release), &err)
+	return c.next.Creator(ctx, observed)
+}
+
+func (c guarded) Objects(ctx context.Context, releases []release.Observed) (objects [][]string, err error) {
+	defer panics.Recover("reading release records", &err)
+	return c.next.Objects(ctx, releases)
+}
+
+func recoverTo(doing, namespace, name string) string {
+	return fmt.Sprintf("%s release %s in namespace %s", doing, name, namespace)
+}
