@@ -19,27 +19,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
-// bundleModel has a field for each attribute that the provider itself uses. All other attributes
-// are options of a fleet.yaml.
-type bundleModel struct {
-	Name                types.String
-	Chart               types.Object
-	Git                 types.Object
-	Directory           types.String
-	Files               types.Map
-	HelmIgnore          types.Bool
-	Sources             types.List
-	ForceSyncGeneration types.Int64
-	Digest              types.String
-	Bundles             types.Map
-	Contents            types.Map
-
-	// options are the attributes with the names of fleet.yaml options.
-	options map[string]attr.Value
-	// was contains the computed attributes as they were read.
-	was map[string]attr.Value
-}
-
 func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Diagnostics) {
 	var object types.Object
 	diags.Append(from.Get(ctx, &object)...)
@@ -137,7 +116,8 @@ func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) foll
 	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), charts: m.followedCharts(ctx, diags), spec: source.Spec{Definition: &source.Definition{}}}
 }
 
-func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
+// request returns what the bundle is made from, nil if a value that a plan needs is not known yet.
+func (m *bundleModel) request(ctx context.Context, prior *bundleModel, diags *diag.Diagnostics) *request {
 	values := slices.Collect(maps.Values(m.options))
 	if framework.AnyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files, m.HelmIgnore, m.Sources)...) {
 		return nil
@@ -195,7 +175,7 @@ func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags
 
 // setPlanned sets the computed attributes. The key of bundles is the name of the bundle, so it is
 // often known before the content.
-func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
+func (m *bundleModel) setPlanned(planned *source.Planned) {
 	switch {
 	case planned != nil:
 		m.Bundles, m.Digest = bundlesOf(planned.Elements), types.StringValue(planned.Elements[m.Name.ValueString()].Digest)
@@ -208,18 +188,23 @@ func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 	m.Contents = contentsOf(m.Bundles)
 }
 
-func (m *bundleModel) resolveUnknown(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp {
-	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
-		return lookedUp{}
+// resolveUnknown sets the values that a plan left unknown, and stores what was found.
+func (m *bundleModel) resolveUnknown(ctx context.Context, f *providerData, wanted *request, private privateStore, diags *diag.Diagnostics) {
+	if wanted == nil || diags.HasError() {
+		return
 	}
-	bundles, settled := f.resolveUnknown(ctx, r, m.Bundles, stored, diags)
-	if diags.HasError() {
-		return lookedUp{}
+	commit := wanted.addPinned(ctx, planPrivate(ctx, private), diags)
+	var found lookedUp
+	if framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
+		bundles, planned := f.resolveUnknown(ctx, *wanted, m.Bundles, commit, diags)
+		if diags.HasError() {
+			return
+		}
+		m.Bundles, m.Digest = bundles, types.StringValue(elementsOf(bundles)[wanted.name].Digest)
+		m.Contents = contentsOf(bundles)
+		if !wanted.Git.None() && wanted.Git.Fixed() == "" {
+			found.commit = planned.Commit
+		}
 	}
-	m.Bundles, m.Digest = bundles, types.StringValue(elementsOf(bundles)[r.name].Digest)
-	m.Contents = contentsOf(bundles)
-	if settled.Commit == stored || r.Git.None() || r.Git.Fixed() != "" {
-		return lookedUp{}
-	}
-	return lookedUp{commit: settled.Commit}
+	wanted.storePinned(ctx, private, commit, found, diags)
 }

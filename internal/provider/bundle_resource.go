@@ -7,28 +7,33 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/objectvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
 var (
-	_ resource.ResourceWithConfigure  = (*bundleResource)(nil)
-	_ resource.ResourceWithModifyPlan = (*bundleResource)(nil)
+	_ resource.ResourceWithConfigure   = (*bundleResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*bundleResource)(nil)
+	_ resource.ResourceWithImportState = (*bundleResource)(nil)
 )
 
 // bundleResource makes one bundle with its options in HCL. It touches no cluster.
 type bundleResource struct {
-	bundlesResource[bundleModel, *bundleModel]
+	framework.ResourceName
+	configured
 }
 
 func newBundleResource() resource.Resource {
-	return &bundleResource{bundlesResource[bundleModel, *bundleModel]{ResourceName: "bundle"}}
+	return &bundleResource{ResourceName: "bundle"}
 }
 
 func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -87,4 +92,93 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 func oneSource() []validator.Object {
 	return []validator.Object{objectvalidator.ExactlyOneOf(
 		path.MatchRoot("chart"), path.MatchRoot("git"), path.MatchRoot("directory"), path.MatchRoot("files"))}
+}
+
+// bundleModel has a field for each attribute that the provider itself uses. All other attributes
+// are options of a fleet.yaml.
+type bundleModel struct {
+	Name                types.String
+	Chart               types.Object
+	Git                 types.Object
+	Directory           types.String
+	Files               types.Map
+	HelmIgnore          types.Bool
+	Sources             types.List
+	ForceSyncGeneration types.Int64
+	Digest              types.String
+	Bundles             types.Map
+	Contents            types.Map
+
+	// options are the attributes with the names of fleet.yaml options.
+	options map[string]attr.Value
+	// was contains the computed attributes as they were read.
+	was map[string]attr.Value
+}
+
+// ModifyPlan makes the bundles.
+func (r *bundleResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.providerData == nil {
+		return
+	}
+	var plan, prior bundleModel
+	plan.read(ctx, req.Plan, &resp.Diagnostics)
+	if !req.State.Raw.IsNull() {
+		prior.read(ctx, req.State, &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	planned := r.providerData.planBundles(ctx, plan.request(ctx, &prior, &resp.Diagnostics), req, resp)
+	plan.setPlanned(planned)
+	if !resp.Diagnostics.HasError() {
+		plan.write(ctx, &resp.Plan, &resp.Diagnostics)
+	}
+}
+
+// Create sets the values that the plan left unknown.
+func (r *bundleResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan, prior bundleModel
+	plan.read(ctx, req.Plan, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		resp.State.Raw = req.Plan.Raw
+		plan.write(ctx, &resp.State, &resp.Diagnostics)
+	}
+}
+
+// Read looks up the commit of a followed branch and the newest version of a followed chart. Each plan
+// makes everything else.
+func (r *bundleResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state bundleModel
+	state.read(ctx, req.State, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || r.providerData == nil {
+		return
+	}
+	state.follows(ctx, &resp.Diagnostics).refresh(ctx, r.providerData.source, req.Private, resp.Private, &resp.Diagnostics)
+}
+
+// Update sets the values that the plan left unknown.
+func (r *bundleResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, prior bundleModel
+	plan.read(ctx, req.Plan, &resp.Diagnostics)
+	prior.read(ctx, req.State, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		resp.State.Raw = req.Plan.Raw
+		plan.write(ctx, &resp.State, &resp.Diagnostics)
+	}
+}
+
+// Delete has nothing to do: bundles are removed from clusters by their targets.
+func (*bundleResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// ImportState reports that there is nothing to import.
+func (r *bundleResource) ImportState(_ context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	diagnostics.Add(&resp.Diagnostics, report.NotImportable(typeName+"_"+string(r.ResourceName), req.ID))
 }

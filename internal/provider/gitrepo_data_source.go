@@ -53,7 +53,7 @@ func (d *gitRepoDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	data.Commit, data.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	data.resolveUnknown(ctx, d.providerData, data.requestOf(ctx, gitRepoModel{}, &resp.Diagnostics), "", &resp.Diagnostics)
+	data.resolve(ctx, d.providerData, data.requestOf(ctx, gitRepoModel{}, &resp.Diagnostics), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

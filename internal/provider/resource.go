@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -22,4 +24,12 @@ type configuredDataSource struct{ providerData *providerData }
 
 func (c *configuredDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
+}
+
+type modelReader interface {
+	Get(ctx context.Context, target any) diag.Diagnostics
+}
+
+type modelWriter interface {
+	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -33,6 +35,29 @@ type request struct {
 	at string
 	// follows is true if newer versions of charts are deployed.
 	follows bool
+}
+
+// planBundles makes the bundles of a plan. It returns nil if they cannot be made, or cannot be made yet.
+// wanted is nil if a value that the plan needs is not known yet.
+func (f *providerData) planBundles(ctx context.Context, wanted *request, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *source.Planned {
+	diags := &resp.Diagnostics
+	if wanted == nil || diags.HasError() {
+		return nil
+	}
+	private := planPrivate(ctx, req.Private)
+	if req.State.Raw.IsNull() {
+		// Terraform passes the private state to the first plan of a replacement, and not to the plan
+		// before its apply.
+		private = keptPrivate(protocol.PlannedPrivate(ctx).Private)
+	}
+	stored := wanted.addPinned(ctx, private, diags)
+	wanted.Kept = protocol.PlannedPrivate(ctx).Stores
+	planned := f.plan(ctx, *wanted, stored, diags)
+	if planned != nil {
+		storeImages(ctx, resp.Private, storedImages(ctx, req.Private, diags), planned.Images, diags)
+		wanted.keep(ctx, resp.Private, planned, diags)
+	}
+	return planned
 }
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found none. It returns nil
@@ -130,6 +155,24 @@ func planPrivate(ctx context.Context, state privateReader) privateReader {
 	return state
 }
 
+// addPinned adds what a refresh and the plan before an apply have found, and returns the commit, "" if
+// none was found.
+func (r *request) addPinned(ctx context.Context, private privateReader, diags *diag.Diagnostics) (commit string) {
+	r.Images = storedImages(ctx, private, diags)
+	r.Followed = r.followedVersions(ctx, private, diags)
+	r.Found = foundBefore(ctx, diags)
+	return storedCommit(ctx, r.Git, private, diags)
+}
+
+// storePinned stores the commit and the images of an apply. planned is the commit of its plan.
+func (r request) storePinned(ctx context.Context, private privateStore, planned string, found lookedUp, diags *diag.Diagnostics) {
+	storeImages(ctx, private, storedImages(ctx, private, diags), found.images, diags)
+	if commit := cmp.Or(found.commit, planned); commit != "" && commit != storedCommit(ctx, r.Git, private, diags) {
+		storeCommit(ctx, r.Git, private, commit, diags)
+	}
+	diags.Append(private.SetKey(ctx, pinsKey, nil)...) // The bundles have the charts now.
+}
+
 // keep stores what a plan has found, so that its apply uses the same, if Terraform keeps it.
 func (r request) keep(ctx context.Context, private privateWriter, planned *source.Planned, diags *diag.Diagnostics) {
 	if !r.Kept {
@@ -153,7 +196,7 @@ func foundBefore(ctx context.Context, diags *diag.Diagnostics) source.Pins {
 	return found
 }
 
-// lookedUp is what resolveUnknown returns for private state.
+// lookedUp is what an apply found and stores.
 type lookedUp struct {
 	// commit is "" if it does not have to be stored.
 	commit string
@@ -196,6 +239,13 @@ func sourcesOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []
 		return nil
 	}
 	return append([]string{}, framework.Strings(ctx, list, diags)...)
+}
+
+// refresh looks everything up, and stores what has changed.
+func (of followed) refresh(ctx context.Context, from *source.Store, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	refreshCommit(ctx, from, of, before, after, diags)
+	refreshImages(ctx, from, of, before, after, diags)
+	refreshCharts(ctx, from, of, before, after, diags)
 }
 
 // refreshCommit looks up the newest commit of a branch.

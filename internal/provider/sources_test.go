@@ -37,7 +37,7 @@ func TestNewSourcesRenewDescriptors(t *testing.T) {
 			priorRepository := gitRepoModel{Repo: repository.Repo, Sources: test.before, Bundles: bundles}
 			files := bundleModel{Sources: test.after}
 			priorFiles := bundleModel{Sources: test.before, Bundles: bundles}
-			for _, r := range []*request{new(repository.requestOf(t.Context(), priorRepository, &diags)), files.request(t.Context(), &priorFiles, false, &diags)} {
+			for _, r := range []*request{new(repository.requestOf(t.Context(), priorRepository, &diags)), files.request(t.Context(), &priorFiles, &diags)} {
 				if kept := len(r.Prior) == 1; kept != test.kept || len(r.Known) != 1 {
 					t.Errorf("descriptors are kept: %t, pins: %d", kept, len(r.Known))
 				}
