@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -45,12 +47,15 @@ func (a statusAttack) write(resource, kind string, about metav1.ObjectMeta, spec
 	object.SetName(about.Name)
 	object.SetLabels(about.Labels)
 	object.SetAnnotations(about.Annotations)
-	made, err := objects.Create(a.Context(), object, metav1.CreateOptions{})
+	if _, err := objects.Create(a.Context(), object, metav1.CreateOptions{}); err != nil {
+		a.Fatal(err)
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		a.Fatal(err)
 	}
-	made.Object["status"] = status
-	if _, err := objects.UpdateStatus(a.Context(), made, metav1.UpdateOptions{}); err != nil {
+	// Fleet's controllers write the object as well, so that an update can conflict.
+	if _, err := objects.Patch(a.Context(), about.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		a.Fatal(err)
 	}
 }

@@ -118,7 +118,7 @@ func createLargeRecords(t *testing.T, client kubernetes.Interface, namespace, re
 	const number, size = 300, 255_000
 	annotations := map[string]string{"a": strings.Repeat("x", size)}
 	var creating errgroup.Group
-	creating.SetLimit(8) // requests at once
+	creating.SetLimit(2) // More at once time out in etcd on a busy machine.
 	for i := range number {
 		creating.Go(func() error {
 			_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
