@@ -36,7 +36,7 @@ func TestFactsOf(t *testing.T) {
 		"another namespace":   {wanted: func(d *target.Deployment) { d.Namespace = "new" }, want: with(func(f *release.Facts) { f.SameRelease = false })},
 		"another name":        {wanted: func(d *target.Deployment) { d.Release = "new" }, want: with(func(f *release.Facts) { f.SameRelease = false })},
 		"unpinned":            {wanted: func(d *target.Deployment) { d.Unpinned = true }, want: with(func(f *release.Facts) { f.Unpinned = true })},
-		"a move that failed":  {record: func(r *Record) { r.Left = []release.Known{{Release: "old"}} }, want: with(func(f *release.Facts) { f.Leftovers = true })},
+		"a move that failed":  {record: func(r *Record) { r.Leftovers = []release.Known{{Release: "old"}} }, want: with(func(f *release.Facts) { f.Leftovers = true })},
 		"changed by somebody": {record: func(r *Record) { r.State, r.Digest = status.Modified, "" }, want: with(func(f *release.Facts) { f.SameDigest, f.OtherRecord = false, true })},
 		"objects changed":     {record: func(r *Record) { r.State, r.Counts = status.Modified, missing }, want: with(func(f *release.Facts) { f.Drifted = true })},
 		"drift that is only reported": {

@@ -19,8 +19,8 @@ type Interruption struct {
 	NotStarted []Key
 }
 
-// IsWhole reports whether everything was finished in spite of the interruption.
-func (i *Interruption) IsWhole() bool {
+// IsComplete reports whether everything was finished in spite of the interruption.
+func (i *Interruption) IsComplete() bool {
 	return len(i.TakenBack)+len(i.Unfinished)+len(i.NotStarted) == 0
 }
 

@@ -27,7 +27,7 @@ func (c MoveCandidates) Moves() map[string]release.Moves {
 			return
 		}
 		prior := c.Prior[key]
-		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.NamedObjects(), Wants: wants, Left: prior.Yielded, Writes: writes}
+		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.NamedObjects(), Wants: wants, HandedOver: prior.HandedOver, Writes: writes}
 		for _, known := range prior.Releases() {
 			of.Releases = append(of.Releases, release.Key(known.Namespace, known.Release))
 		}
@@ -66,7 +66,7 @@ func (c MoveCandidates) MayMove() map[string]bool {
 		lose(key, c.Prior[key].NamedObjects())
 	}
 	for _, key := range slices.Concat(c.Keep, c.Remove) {
-		if len(c.Prior[key].Yielded) > 0 {
+		if len(c.Prior[key].HandedOver) > 0 {
 			others[key.Cluster]++
 			losing[key.Cluster] = true
 		}

@@ -24,9 +24,9 @@ type Observation struct {
 	// Listed maps clusters to the namespaces whose releases were listed. It lacks clusters on which all
 	// releases were listed.
 	Listed map[string][]string
-	// Lost are deployments whose release no longer exists on its cluster. Their objects can still
+	// Missing are deployments whose release no longer exists on its cluster. Their objects can still
 	// exist, and belong to them.
-	Lost map[Key]release.Known
+	Missing map[Key]release.Known
 }
 
 // Orphan is a release that a target wrote and whose state does not have the release, such as after a

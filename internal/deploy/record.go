@@ -33,29 +33,29 @@ type Record struct {
 	// Counts are the objects on the cluster.
 	Counts status.Counts
 	// Rules and Stored are what the objects are compared by; see release.Inspection.
-	Rules  release.Rules
-	Stored map[string]string
-	// Yielded maps objects that the release no longer has to the bundle that is to take them over.
+	Rules    release.Rules
+	Accepted map[string]string
+	// HandedOver maps objects that the release no longer has to the bundle that is to take them over.
 	// They were left on the cluster, and that bundle has not taken them over yet.
-	Yielded map[string]string
+	HandedOver map[string]string
 	// BundleLabels are the labels that the bundle had when the deployment was written, nil if they
 	// are not known, as after an import.
 	BundleLabels map[string]string
 	// Known is what a removal of the release needs.
 	Known release.Known
-	// Left are further releases of the deployment that may be on the cluster. When a move failed,
+	// Leftovers are further releases of the deployment that may be on the cluster. When a move failed,
 	// Left has the release that the deployment moved from or was to move to. The next write
 	// removes them.
-	Left []release.Known
+	Leftovers []release.Known
 }
 
 // Releases returns the releases of the deployment that may be on the cluster, none if state does not
 // have the deployment.
 func (r Record) Releases() []release.Known {
 	if r.Release == "" {
-		return r.Left
+		return r.Leftovers
 	}
-	return append([]release.Known{r.Current()}, r.Left...)
+	return append([]release.Known{r.Current()}, r.Leftovers...)
 }
 
 // NamedObjects returns the objects, nil if their names are not known.
@@ -77,8 +77,8 @@ func (r Record) Current() release.Known {
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
 		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary && r.HidesNames == other.HidesNames &&
-		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
-		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Left, other.Left)
+		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Accepted, other.Accepted) && maps.Equal(r.HandedOver, other.HandedOver) &&
+		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Leftovers, other.Leftovers)
 }
 
 // IsAt reports whether a deployment is to have the release that the record has.
@@ -107,7 +107,7 @@ func FactsOf(d target.Deployment, prior map[Key]Record) release.Facts {
 		Drifted:     record.Corrects(d),
 		Unpinned:    d.Unpinned,
 		FromEngine:  record.Known.Engine,
-		Leftovers:   len(record.Left) > 0,
+		Leftovers:   len(record.Leftovers) > 0,
 	}
 }
 

@@ -141,8 +141,8 @@ func TestAccAttackStatus(t *testing.T) {
 		}
 	}
 	slices.Sort(failed)
-	if diff := cmp.Diff([]string{"large"}, failed); diff != "" || len(found.Lost) > 0 {
-		t.Errorf("lost %v, failures %v, clusters that cannot be read (-want +got):\n%s", found.Lost, found.Failures, diff)
+	if diff := cmp.Diff([]string{"large"}, failed); diff != "" || len(found.Missing) > 0 {
+		t.Errorf("lost %v, failures %v, clusters that cannot be read (-want +got):\n%s", found.Missing, found.Failures, diff)
 	}
 	for _, cluster := range []string{"good", "never"} {
 		if record := found.Records[deploy.Key{Cluster: cluster, Bundle: "web"}]; record.State != status.Ready {

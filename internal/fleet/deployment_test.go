@@ -130,7 +130,7 @@ func TestRefreshHidesSecrets(t *testing.T) {
 			deployments: map[deploymentID]*bundleDeployment{{"web-1", "c1"}: bd},
 		}
 		prior.Known.Instance = "i"
-		found := deploy.Observation{Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{}}
+		found := deploy.Observation{Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{}}
 		(&Engine{texts: texts{&mask.Masker{}}}).observe(t.Context(), nil, seen, deploy.DriftLive, map[deploy.Key]deploy.Record{key: prior}, &found)
 		return found.Records[key].Message
 	}

@@ -220,8 +220,8 @@ func TestAccChangedByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := d.refresh(t)
-		if len(seen.Lost) != 2 || len(seen.Records) != 0 {
-			t.Errorf("after the Bundle was deleted: lost %v, records %v", seen.Lost, d.states())
+		if len(seen.Missing) != 2 || len(seen.Records) != 0 {
+			t.Errorf("after the Bundle was deleted: lost %v, records %v", seen.Missing, d.states())
 		}
 		noFailures(t, d.apply(t, wanted).Failures)
 		if got := valueOf(t, fleet, "c1", namespace, "web-web", "size"); got != "1" {

@@ -17,7 +17,7 @@ import (
 // management cluster has listed its Bundles.
 func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
 	found := deploy.Observation{
-		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
+		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
 	}
 	if len(records) == 0 {
 		found.AllSeen = true
@@ -46,7 +46,7 @@ func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, dr
 // keepAll keeps all records, and adds one failure for each cluster.
 func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation {
 	found := deploy.Observation{
-		Records: maps.Clone(records), UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
+		Records: maps.Clone(records), UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
 	}
 	clusters := map[string]bool{}
 	for key := range records {
@@ -129,7 +129,7 @@ func addMissing(found *deploy.Observation, key deploy.Key, prior deploy.Record) 
 	}
 	known := prior.Known
 	known.Release, known.Namespace = prior.Release, prior.Namespace
-	found.Lost[key] = known
+	found.Missing[key] = known
 }
 
 // withoutSecrets returns a message for a failed deployment whose secrets are not known here, so

@@ -156,8 +156,8 @@ func TestAccOffline(t *testing.T) {
 	t.Run("the management cluster is away", func(t *testing.T) {
 		away := New(Settings{Namespace: testenv.FleetNamespace}, func() (Connection, error) { return nil, errors.New("no way") }, realCharts(), d.engine.texts.masker)
 		seen := away.Observe(t.Context(), d.identity, deploy.DriftLive, d.records)
-		if diff := cmp.Diff(d.records, seen.Records); diff != "" || len(seen.Failures) != 2 || len(seen.Lost) > 0 {
-			t.Errorf("failures %v, lost %v, records (-want +got):\n%s", seen.Failures, seen.Lost, diff)
+		if diff := cmp.Diff(d.records, seen.Records); diff != "" || len(seen.Failures) != 2 || len(seen.Missing) > 0 {
+			t.Errorf("failures %v, lost %v, records (-want +got):\n%s", seen.Failures, seen.Missing, diff)
 		}
 	})
 	noFailures(t, d.apply(t, nil).Failures)

@@ -205,7 +205,7 @@ func (k *kubeClient) Delete(objects kube.ResourceList) (*kube.Result, []error) {
 		id := idOf(info)
 		uid, may := k.hooks.deletable[id]
 		if !may || info.Mapping.GroupVersionKind.Kind == manifest.CRDKind {
-			k.gone[info] = true
+			k.deleted[info] = true
 			continue
 		}
 		gone, err := deleteOne(k.ctx, info, metav1.DeletePropagationBackground, uid)
@@ -218,7 +218,7 @@ func (k *kubeClient) Delete(objects kube.ResourceList) (*kube.Result, []error) {
 		}
 		delete(k.hooks.deletable, id)
 		if gone {
-			k.gone[info] = true
+			k.deleted[info] = true
 		}
 	}
 	return &kube.Result{Deleted: objects}, failed

@@ -86,8 +86,8 @@ type kubeClient struct {
 	// written are the objects of the release as the API server returned them, without hooks
 	// and crds/.
 	written kube.ResourceList
-	// gone are the objects that an API server has reported as deleted.
-	gone map[*resource.Info]bool
+	// deleted are the objects that an API server has reported as deleted.
+	deleted map[*resource.Info]bool
 }
 
 // Create creates objects, those of a batch in parallel. It returns when all started requests
@@ -244,7 +244,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 				k.undeleted = append(k.undeleted, err)
 			}
 			if gone || replaced { // Do not wait for an object that replaced this one.
-				k.gone[object] = true
+				k.deleted[object] = true
 			}
 			return err
 		})...)
@@ -363,7 +363,7 @@ func (k *kubeClient) WaitForDelete(objects kube.ResourceList, timeout time.Durat
 }
 
 func (k *kubeClient) waitDeleted(ctx context.Context, objects kube.ResourceList) error {
-	left := objects.Filter(func(object *resource.Info) bool { return !k.gone[object] })
+	left := objects.Filter(func(object *resource.Info) bool { return !k.deleted[object] })
 	if len(left) == 0 {
 		return nil
 	}

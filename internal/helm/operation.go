@@ -78,7 +78,7 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		objects:  s.objects,
 		requests: noted,
 		cache:    cache,
-		gone:     map[*resource.Info]bool{},
+		deleted:  map[*resource.Info]bool{},
 		changed:  map[*resource.Info]bool{},
 		targets:  map[*resource.Info]bool{},
 		hooks:    newHookObjects(),

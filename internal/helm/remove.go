@@ -106,7 +106,7 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		err = op.records.Unread
 	}
 	if err == nil && !slices.Contains(op.records.Deleted, storage.RecordName(observed.Release, observed.Revision)) {
-		err = u.gone(ctx, observed)
+		err = u.checkRemoved(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {
 		return release.Removed{}, op.client.waitErr
@@ -138,9 +138,9 @@ func unchanged(observed, newest release.Observed) error {
 	return &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
 }
 
-// gone fails if a release still exists: Helm treats an empty list of records as a removed
+// checkRemoved fails if a release still exists: Helm treats an empty list of records as a removed
 // release.
-func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error {
+func (u *uninstaller) checkRemoved(ctx context.Context, removed release.Observed) error {
 	left, err := u.records.confirm(ctx, removed.Namespace, removed.Release)
 	if err == nil && left != nil {
 		err = &release.ChangedError{Release: removed.Release, Namespace: removed.Namespace}

@@ -38,7 +38,7 @@ type releaseWriter struct {
 	definitions  *definitions
 }
 
-// write hides secret values in the errors of perform.
+// write hides secret values in the errors of writeUnmasked.
 func (x *releaseWriter) write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	op, err := x.operations.begin(ctx, d.Namespace)
 	if err != nil {
@@ -47,12 +47,12 @@ func (x *releaseWriter) write(ctx context.Context, action release.Action, d targ
 	op.masker.Publish(d.Release, d.Cluster)
 	op.masker.AddTexts(d.SecretTexts()...)
 	op.notify(w.Listener)
-	written, err := x.perform(ctx, op, action, d, observed, w)
+	written, err := x.writeUnmasked(ctx, op, action, d, observed, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)
 }
 
-func (x *releaseWriter) perform(ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
+func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	if action.Writes() {
 		if d, err = withValuesFrom(ctx, x.connection, op.masker, d); err != nil {
 			return release.Written{}, err

@@ -92,7 +92,7 @@ func addSides(
 	}
 	accepts := func(release.Difference) bool { return false }
 	if wrote != nil {
-		accepts = func(d release.Difference) bool { return isAccepted(wrote.Stored, describe(p.info), d) }
+		accepts = func(d release.Difference) bool { return isAccepted(wrote.Accepted, describe(p.info), d) }
 	}
 	before, err := documentOf(p, asLive(contentOf(wanted), live, accepts))
 	if err == nil {

@@ -92,9 +92,9 @@ func TestAccCompareDrift(t *testing.T) {
 	documents := documentsOf(t, with("edited", "{a: x, b: x, c: x}"), with("foreign", "{a: x}"), with("missing", "{a: x}"), job)
 	wrote := l.inspection(release.Rules{})
 	found := l.inspect(t, l.Client, wrote.Rules, with("edited", "{a: edited, b: x, c: x}"))
-	wrote.Stored = found.Differences()
-	if len(wrote.Stored) != 1 {
-		t.Fatalf("stored differences: %v", wrote.Stored)
+	wrote.Accepted = found.Differences()
+	if len(wrote.Accepted) != 1 {
+		t.Fatalf("stored differences: %v", wrote.Accepted)
 	}
 	compared := l.Compare(t.Context(), []release.Comparison{{Namespace: l.namespace, Documents: documents, Wrote: &wrote}})[0]
 	got := changesIn(t, compared)

@@ -249,7 +249,7 @@ func (c comparer) compareExisting(finding *release.Finding, p manifestObject, li
 	if err != nil {
 		return err
 	}
-	modified := slices.DeleteFunc(differences(wanted, compared), func(d release.Difference) bool { return isAccepted(c.of.Stored, name, d) })
+	modified := slices.DeleteFunc(differences(wanted, compared), func(d release.Difference) bool { return isAccepted(c.of.Accepted, name, d) })
 	if len(modified) > 0 {
 		finding.Modified = append(finding.Modified, release.Modification{Object: name, Differences: modified})
 		return nil

@@ -159,7 +159,7 @@ func TestAccDriftIsFound(t *testing.T) {
 
 	// A difference that existed when the release was written does not count.
 	stored := l.inspection(release.Rules{})
-	stored.Stored = found.Differences()
+	stored.Accepted = found.Differences()
 	again := l.Inspect(t.Context(), []release.Inspection{stored}, [][]*unstructured.Unstructured{manifest(t, documents...)})[0]
 	expectPaths(t, again, nil)
 	l.patch(t, infos[1], `{"data":{"a":"z"}}`, "")

@@ -14,27 +14,27 @@ import (
 // Masked returns a server with the responses of the given one. It masks every diagnostic and every
 // error before Terraform or a log receives it.
 func Masked(of tfprotov6.ProviderServer, masker *mask.Masker) tfprotov6.ProviderServer {
-	by := sealer{of: of, masker: masker}
-	return server{sealer: by, resources: resources{by}}
+	by := masking{of: of, masker: masker}
+	return server{masking: by, resources: resources{by}}
 }
 
 // server masks diagnostics. It implements no optional interface of terraform-plugin-go, such as
 // that for list resources. To support such an interface, its methods must be added here first.
 type server struct {
-	sealer
+	masking
 	resources
 }
 
-// sealer masks what the methods of a server return.
-type sealer struct {
+// masking masks what the methods of a server return.
+type masking struct {
 	of     tfprotov6.ProviderServer
 	masker *mask.Masker
 }
 
-// sealed calls a method and masks its diagnostics and its error. A failed fetch is not repeated
+// masked calls a method and masks its diagnostics and its error. A failed fetch is not repeated
 // within one call, only in the next one.
-func sealed[Q, R any](
-	ctx context.Context, s sealer, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
+func masked[Q, R any](
+	ctx context.Context, s masking, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
 ) (*R, error) {
 	response, err := call(fetch.RememberFailures(ctx), request)
 	if response == nil {
@@ -43,7 +43,7 @@ func sealed[Q, R any](
 	s.hideSource(ctx, request, diagnosticsOf(response))
 	for _, diagnostic := range diagnosticsOf(response) {
 		if diagnostic != nil {
-			s.seal(diagnostic)
+			s.maskDiagnostic(diagnostic)
 		}
 	}
 	return response, s.maskError(err)
@@ -55,8 +55,8 @@ const (
 	maxSummary = 512
 )
 
-// seal masks a diagnostic and then shortens an error: half a secret would not be recognized.
-func (s sealer) seal(diagnostic *tfprotov6.Diagnostic) {
+// maskDiagnostic masks a diagnostic and then shortens an error: half a secret would not be recognized.
+func (s masking) maskDiagnostic(diagnostic *tfprotov6.Diagnostic) {
 	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
 		diagnostic.Summary = mask.WithoutMiddle(diagnostic.Summary, maxSummary)
@@ -64,7 +64,7 @@ func (s sealer) seal(diagnostic *tfprotov6.Diagnostic) {
 	}
 }
 
-func (s sealer) maskError(err error) error {
+func (s masking) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -72,23 +72,23 @@ func (s sealer) maskError(err error) error {
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
-	return sealed(ctx, s.sealer, s.of.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetProviderSchema(ctx context.Context, request *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
-	return sealed(ctx, s.sealer, s.of.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetResourceIdentitySchemas(ctx context.Context, request *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return sealed(ctx, s.sealer, s.of.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateProviderConfig(ctx context.Context, request *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return sealed(ctx, s.sealer, s.of.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ConfigureProvider(ctx context.Context, request *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
-	return sealed(ctx, s.sealer, s.of.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) StopProvider(ctx context.Context, request *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
@@ -97,33 +97,33 @@ func (s server) StopProvider(ctx context.Context, request *tfprotov6.StopProvide
 }
 
 func (s server) ValidateDataResourceConfig(ctx context.Context, request *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return sealed(ctx, s.sealer, s.of.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ReadDataSource(ctx context.Context, request *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return sealed(ctx, s.sealer, s.of.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetFunctions(ctx context.Context, request *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
-	return sealed(ctx, s.sealer, s.of.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateEphemeralResourceConfig(ctx context.Context, request *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	return sealed(ctx, s.sealer, s.of.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
+	return masked(ctx, s.masking, s.of.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
 		return r.Diagnostics
 	})
 }
 
 func (s server) OpenEphemeralResource(ctx context.Context, request *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	return sealed(ctx, s.sealer, s.of.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) RenewEphemeralResource(ctx context.Context, request *tfprotov6.RenewEphemeralResourceRequest) (*tfprotov6.RenewEphemeralResourceResponse, error) {
-	return sealed(ctx, s.sealer, s.of.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.CloseEphemeralResourceRequest) (*tfprotov6.CloseEphemeralResourceResponse, error) {
-	return sealed(ctx, s.sealer, s.of.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s.masking, s.of.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {

@@ -16,7 +16,7 @@ import (
 // whole expression, or that of the attribute around it. Without an attribute, Terraform prints the
 // first line of the block. An error about `clusters["a"].request_timeout` could thus show the token
 // of the cluster.
-func (s sealer) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
+func (s masking) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
 	if !slices.ContainsFunc(diagnostics, func(d *tfprotov6.Diagnostic) bool { return d != nil && d.Attribute != nil }) {
 		return
 	}

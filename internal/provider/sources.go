@@ -77,7 +77,7 @@ func (f *providerData) plan(ctx context.Context, r request, stored string, diags
 // resolveUnknown sets the values that the plan of the bundles left unknown. Known values stay as planned.
 // commit is the planned commit, "" if the plan left it unknown.
 func (f *providerData) resolveUnknown(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
-	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
+	settled, err := f.source.ResolveUnknown(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
 	return bundlesOf(settled.Elements), settled
 }

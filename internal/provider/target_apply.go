@@ -60,7 +60,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
 		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
 		Remove: change.Remove, Needs: change.RemovalNeeds, Counts: counts,
-		Prior: prior, Lost: before.known.Lost, Settings: settings, Policies: desired.Policies,
+		Prior: prior, Missing: before.known.Missing, Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	if len(outcome.Overlapping) > 0 {
@@ -83,8 +83,8 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 		Entry: f.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
-	lost := state.WantedReleases(before.known.Lost, desired.Deployments, leftOut)
-	after := state.ShownAfter(state.Contents{Records: records, Lost: lost, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}, change, planned, shown)
+	missing := state.WantedReleases(before.known.Missing, desired.Deployments, leftOut)
+	after := state.ShownAfter(state.Contents{Records: records, Missing: missing, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}, change, planned, shown)
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}

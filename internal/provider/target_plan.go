@@ -351,7 +351,7 @@ func (f *providerData) planChange(ctx context.Context, model *targetModel, befor
 		found.Diff = preview.DiffReport{TooManyFailed: changes.TooManyFailed}
 	}
 	diagnostics.Add(diags, report.Preview(name, model.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, model.TakeOwnershipOf), &planned, found))
-	model.setPlanned(before, &planned, before.known.Lost.Wanted(desired.Deployments))
+	model.setPlanned(before, &planned, before.known.Missing.Wanted(desired.Deployments))
 	if model.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, model.Objects.IsUnknown()))
 	}

@@ -18,14 +18,14 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c", Bundle: "web"}
 	stored := map[string]string{"Widget ns/web: spec.pruned": "-"}
-	record := deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
+	record := deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Accepted: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
 	var model targetModel
 	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: record}}.Shown())
 	records := state.Decode(model.shown(), model.planned(), state.DriftState{}).Records
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(stored, replacedState(plan.Predecessor{Records: records}).known.Records[key].Stored); diff != "" {
+	if diff := cmp.Diff(stored, replacedState(plan.Predecessor{Records: records}).known.Records[key].Accepted); diff != "" {
 		t.Errorf("records of a replacement (-want +got):\n%s", diff)
 	}
 }

@@ -64,7 +64,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	storePrivate(ctx, resp.Private, state.Private{}, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
 		// No other state contains the releases that the replaced target left.
-		plan.setOnlyRecords(left.Records, left.Lost)
+		plan.setOnlyRecords(left.Records, left.Missing)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
@@ -88,7 +88,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	records, lost := model.known.Records, model.known.Lost
+	records, missing := model.known.Records, model.known.Missing
 	moves := state.MovesOf(records, nil, r.providerData.HasEngine())
 	if r.providerData.HasEngine() && r.providerData.fleetEngine == nil || r.providerData.Management == nil && len(moves.Unwanted) > 0 {
 		return // The Fleet is not known yet, or the plan reports the problem.
@@ -98,7 +98,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	capabilities := r.providerData.capabilities().Start(ctx, known)
 	identity := model.identity(r.providerData, model)
 	r.providerData.registry.RecordKey(identity.Key)
-	observation := r.providerData.delivery().Observe(ctx, identity, model.drift(), lost.AddedTo(records))
+	observation := r.providerData.delivery().Observe(ctx, identity, model.drift(), missing.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool {
 		return !r.providerData.HasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
@@ -124,10 +124,10 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	repack(&after, known, capabilities(), &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
-	lost.KeepUnreachable(observation)
+	missing.KeepUnreachable(observation)
 	diagnostics.Add(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
-		model.setContents(observation.Records, observation.Lost, model.known.Held)
+		model.setContents(observation.Records, observation.Missing, model.known.Held)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model.targetModel)...)
 	}
 }
@@ -198,7 +198,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	if marker.Planned {
 		f.registry.RecordInstance(model.ID.ValueString(), name, records) // No Read runs before the create in this process.
-		left := plan.Predecessor{Instance: model.ID.ValueString(), Records: plan.Without(records, removal.Remove), Lost: model.known.Lost, UIDs: private.ClusterUIDs}
+		left := plan.Predecessor{Instance: model.ID.ValueString(), Records: plan.Without(records, removal.Remove), Missing: model.known.Missing, UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				f.registry.LeavePredecessor(marker.Target, left)
@@ -233,6 +233,6 @@ func (f *providerData) remove(ctx context.Context, model *targetState, removed [
 	}
 	left := plan.Without(records, removed)
 	maps.Copy(left, outcome.Records)
-	model.setOnlyRecords(left, model.known.Lost)
+	model.setOnlyRecords(left, model.known.Missing)
 	return false
 }

@@ -40,7 +40,7 @@ func readState(ctx context.Context, from modelReader, private state.Private, dia
 func replacedState(left plan.Predecessor) *targetState {
 	before := &targetState{isReplaced: true}
 	before.ID, before.PlanObjects = types.StringValue(left.Instance), types.BoolValue(true)
-	before.setOnlyRecords(left.Records, left.Lost)
+	before.setOnlyRecords(left.Records, left.Missing)
 	before.known = state.Decode(before.shown(), before.planned(), state.DriftState{})
 	return before
 }
@@ -72,26 +72,26 @@ func (m *targetModel) setShown(shown state.Shown) {
 
 // setContents sets what the state shows of records. held are the deployments that the last change
 // held.
-func (m *targetModel) setContents(records map[deploy.Key]deploy.Record, lost state.LostReleases, held map[deploy.Key]bool) {
-	m.setShown(state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: m.PlanObjects.ValueBool()}.Shown())
+func (m *targetModel) setContents(records map[deploy.Key]deploy.Record, missing state.MissingReleases, held map[deploy.Key]bool) {
+	m.setShown(state.Contents{Records: records, Missing: missing, Held: held, ShowsObjects: m.PlanObjects.ValueBool()}.Shown())
 }
 
 // setOnlyRecords does the same where no change has held a deployment.
-func (m *targetModel) setOnlyRecords(records map[deploy.Key]deploy.Record, lost state.LostReleases) {
-	m.setContents(records, lost, nil)
+func (m *targetModel) setOnlyRecords(records map[deploy.Key]deploy.Record, missing state.MissingReleases) {
+	m.setContents(records, missing, nil)
 	m.Planned = types.StringValue(state.Planned{}.Encode())
 }
 
-// setPlanned sets the computed attributes of a plan. lost are the releases of wanted deployments
+// setPlanned sets the computed attributes of a plan. missing are the releases of wanted deployments
 // that were missing on their clusters.
-func (m *targetModel) setPlanned(before *targetState, plan *plan.Plan, lost state.LostReleases) {
+func (m *targetModel) setPlanned(before *targetState, plan *plan.Plan, missing state.MissingReleases) {
 	creating := before.ID.IsNull()
 	mayRelabel := m.releaseLabels().MayChange(before.releaseLabels())
 	var known *state.Contents
 	if !creating {
 		known = &before.known
 	}
-	m.setShown(state.ShownPlan(plan, known, lost, m.PlanObjects.ValueBool()))
+	m.setShown(state.ShownPlan(plan, known, missing, m.PlanObjects.ValueBool()))
 	switch {
 	case creating, mayRelabel: // A replacement can continue a target with more records.
 		m.Records = types.MapUnknown(types.StringType)

@@ -77,10 +77,10 @@ type Readiness struct {
 type Inspection struct {
 	Observed Observed
 	Rules    Rules
-	// Stored maps DifferenceKey to the fingerprint of a difference that the cluster itself made
+	// Accepted maps DifferenceKey to the fingerprint of a difference that the cluster itself made
 	// when the release was written. An API server or a webhook can change each write. Such a
 	// difference is not drift as long as it remains the same.
-	Stored map[string]string
+	Accepted map[string]string
 	// Proof is the proof of the labels of the record. Its content is verified with it. Without a
 	// proof nothing is verified.
 	Proof Proof

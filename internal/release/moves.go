@@ -11,9 +11,9 @@ type BundleObjects struct {
 	Has    map[string]string
 	// Wants is nil if it is not known yet.
 	Wants map[string]string
-	// Left are objects that an earlier change left for another bundle, which has not taken
+	// HandedOver are objects that an earlier change left for another bundle, which has not taken
 	// them over yet.
-	Left map[string]string
+	HandedOver map[string]string
 }
 
 // Moves are the objects on one cluster that change from one bundle to another.
@@ -40,7 +40,7 @@ func MovesOf(bundles []BundleObjects) Moves {
 		if from.Wants == nil {
 			continue
 		}
-		for _, objects := range []map[string]string{from.Has, from.Left} {
+		for _, objects := range []map[string]string{from.Has, from.HandedOver} {
 			for object := range objects {
 				to := wantedBy[object]
 				if len(to) == 1 && to[0].Bundle != from.Bundle && to[0].Writes {

@@ -20,7 +20,7 @@ func TestMovesOf(t *testing.T) {
 	}
 	losing := release.BundleObjects{Bundle: "losing", Releases: []string{"ns/losing"}, Writes: true, Has: objects("a", "x"), Wants: objects("a")}
 	removed := release.BundleObjects{Bundle: "removed", Releases: []string{"ns/removed", "ns/former"}, Has: objects("x"), Wants: objects()}
-	kept := release.BundleObjects{Bundle: "kept", Releases: []string{"ns/kept"}, Has: objects("a"), Wants: objects("a"), Left: map[string]string{"x": "gaining"}}
+	kept := release.BundleObjects{Bundle: "kept", Releases: []string{"ns/kept"}, Has: objects("a"), Wants: objects("a"), HandedOver: map[string]string{"x": "gaining"}}
 	gaining := release.BundleObjects{Bundle: "gaining", Releases: []string{"ns/gaining"}, Writes: true, Has: objects("b"), Wants: objects("b", "x")}
 	with := func(of release.BundleObjects, change func(*release.BundleObjects)) release.BundleObjects {
 		change(&of)

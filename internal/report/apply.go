@@ -33,7 +33,7 @@ func Failures(name string, outcome deploy.Outcome) []Message {
 
 // interrupted reports what an interrupted apply has done, and what the next apply does.
 func interrupted(name string, apply *deploy.Interruption) []Message {
-	if apply == nil || apply.IsWhole() {
+	if apply == nil || apply.IsComplete() {
 		return nil
 	}
 	var lines []string

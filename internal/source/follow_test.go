@@ -89,7 +89,7 @@ func TestFollowedChart(t *testing.T) {
 	}
 	of := bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.1.x"}
 	request := requestFor(of)
-	settled, err := store.Settle(t.Context(), request, nil, true, "")
+	settled, err := store.ResolveUnknown(t.Context(), request, nil, true, "")
 	if version := settled.Elements["web"].Version; err != nil || version != "1.1.0" {
 		t.Fatalf("version %q, %v", version, err)
 	}

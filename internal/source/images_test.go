@@ -86,7 +86,7 @@ func TestImageScans(t *testing.T) {
 		}
 	}
 	request.Images = planned.Images
-	settled, err := store.Settle(t.Context(), request, planned.Elements, false, "")
+	settled, err := store.ResolveUnknown(t.Context(), request, planned.Elements, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestImageScansOfABrokenFolder(t *testing.T) {
 	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
 	server.PushImage("acme/web", "1.0.0")
 	request, store := scanned(t, imageOf(server, "acme/web")), newImageStore(t, server)
-	settled, err := store.Settle(t.Context(), request, nil, true, "")
+	settled, err := store.ResolveUnknown(t.Context(), request, nil, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,10 +121,10 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	return planned, err
 }
 
-// Settle completes what the plan of the bundles left unknown: everything if open is true, otherwise
+// ResolveUnknown completes what the plan of the bundles left unknown: everything if open is true, otherwise
 // the descriptors that are missing in planned. Values that were known in the plan remain as
 // planned. commit is the planned commit, "" if it was unknown.
-func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Element, open bool, commit string) (Planned, error) {
+func (s *Store) ResolveUnknown(ctx context.Context, r Request, planned map[string]Element, open bool, commit string) (Planned, error) {
 	commit, _, err := s.commit(ctx, r.Git, commit)
 	if err != nil {
 		return Planned{}, err

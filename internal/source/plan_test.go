@@ -55,7 +55,7 @@ func TestPlanPinsCommits(t *testing.T) {
 					t.Errorf("the descriptor of %s is %q", name, element.Descriptor)
 				}
 			}
-			settled, err := planner(t).Settle(t.Context(), r, maps.Clone(planned.Elements), false, test.want)
+			settled, err := planner(t).ResolveUnknown(t.Context(), r, maps.Clone(planned.Elements), false, test.want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestPlanComparesWithPrior(t *testing.T) {
 	left := open[names[1]]
 	left.Descriptor = ""
 	open[names[1]] = left
-	_, err = planner(t).Settle(t.Context(), r, open, false, "")
+	_, err = planner(t).ResolveUnknown(t.Context(), r, open, false, "")
 	if wrong, ok := errors.AsType[*source.ElementError](err); !ok || wrong.Problem != source.ChangedSincePlan || wrong.Bundle != names[1] {
 		t.Errorf("settling a bundle that has changed: %v", err)
 	}

@@ -46,11 +46,11 @@ type storedRelease struct {
 	// Objects are set if their names vary: then the attribute objects has only their number.
 	Objects    map[string]string `json:"objects,omitempty"`
 	HidesNames bool              `json:"hides_names,omitempty"`
-	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would treat the
+	// Accepted is deploy.Record.Stored. Without it, the create half of a replacement would treat the
 	// cluster's own changes to objects as drift.
-	Stored map[string]string `json:"stored,omitempty"`
-	// Yielded is deploy.Record.Yielded.
-	Yielded map[string]string `json:"yielded,omitempty"`
+	Accepted map[string]string `json:"accepted,omitempty"`
+	// HandedOver is deploy.Record.Yielded.
+	HandedOver map[string]string `json:"handed_over,omitempty"`
 	// BundleLabels is deploy.Record.BundleLabels. It is absent only if it is nil.
 	BundleLabels map[string]string `json:"bundle_labels,omitzero"`
 }
@@ -81,7 +81,7 @@ func storedRecord(record deploy.Record) storedRelease {
 	known.Release, known.Namespace = record.Release, record.Namespace
 	stored := storedOf(known)
 	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
-	stored.HidesNames, stored.Stored, stored.Yielded, stored.BundleLabels = record.HidesNames, record.Stored, record.Yielded, record.BundleLabels
+	stored.HidesNames, stored.Accepted, stored.HandedOver, stored.BundleLabels = record.HidesNames, record.Accepted, record.HandedOver, record.BundleLabels
 	if record.State != status.Ready {
 		stored.State = record.State
 	}
@@ -99,7 +99,7 @@ func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
 		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
 		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message, Waits: stored.Waits,
-		Objects: stored.Objects, HidesNames: stored.HidesNames, Stored: stored.Stored, Yielded: stored.Yielded, BundleLabels: stored.BundleLabels, Known: stored.known(),
+		Objects: stored.Objects, HidesNames: stored.HidesNames, Accepted: stored.Accepted, HandedOver: stored.HandedOver, BundleLabels: stored.BundleLabels, Known: stored.known(),
 	}
 	if stored.Deployed == noDigest {
 		record.Digest = ""
@@ -126,7 +126,7 @@ func EncodeKnown(known release.Known) string { return storedOf(known).encode() }
 // "cluster/bundle namespace/release".
 func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
 	elements := map[string]string{key.String(): storedRecord(record).encode()}
-	for _, left := range record.Left {
+	for _, left := range record.Leftovers {
 		elements[key.String()+" "+release.Key(left.Namespace, left.Release)] = EncodeKnown(left)
 	}
 	return elements
@@ -135,15 +135,15 @@ func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
 // Records are the elements of the attribute records, by deployment.
 type Records struct {
 	Current map[deploy.Key]deploy.Record
-	// Left are the releases that a failed move left behind.
-	Left map[deploy.Key][]release.Known
+	// Leftovers are the releases that a failed move left behind.
+	Leftovers map[deploy.Key][]release.Known
 	// Damaged are the names of elements that cannot be read, sorted.
 	Damaged []string
 }
 
 // DecodeRecords reads the elements of records.
 func DecodeRecords(elements map[string]string) Records {
-	found := Records{Current: map[deploy.Key]deploy.Record{}, Left: map[deploy.Key][]release.Known{}}
+	found := Records{Current: map[deploy.Key]deploy.Record{}, Leftovers: map[deploy.Key][]release.Known{}}
 	for _, name := range slices.Sorted(maps.Keys(elements)) {
 		stored, ok := decodeRelease(elements[name])
 		if !ok {
@@ -153,7 +153,7 @@ func DecodeRecords(elements map[string]string) Records {
 		deployment, _, isLeft := strings.Cut(name, " ")
 		key := keyOf(deployment)
 		if isLeft {
-			found.Left[key] = append(found.Left[key], stored.known())
+			found.Leftovers[key] = append(found.Leftovers[key], stored.known())
 			continue
 		}
 		found.Current[key] = stored.record()
@@ -161,24 +161,24 @@ func DecodeRecords(elements map[string]string) Records {
 	return found
 }
 
-// LostReleases are releases without a deployment: they were not on their cluster when the cluster
+// MissingReleases are releases without a deployment: they were not on their cluster when the cluster
 // was last observed. If their objects exist again, the objects belong to this target.
-type LostReleases map[deploy.Key]release.Known
+type MissingReleases map[deploy.Key]release.Known
 
-// Lost returns the lost releases. isDeployed reports whether there is a deployment.
-func (r Records) Lost(isDeployed func(deploy.Key) bool) LostReleases {
-	lost := LostReleases{}
+// Missing returns the missing releases. isDeployed reports whether there is a deployment.
+func (r Records) Missing(isDeployed func(deploy.Key) bool) MissingReleases {
+	missing := MissingReleases{}
 	for key, record := range r.Current {
 		if !isDeployed(key) {
-			lost[key] = record.Known
+			missing[key] = record.Known
 		}
 	}
-	return lost
+	return missing
 }
 
-// Wanted returns the lost releases of wanted deployments.
-func (l LostReleases) Wanted(wanted []target.Deployment) LostReleases {
-	kept := LostReleases{}
+// Wanted returns the missing releases of wanted deployments.
+func (l MissingReleases) Wanted(wanted []target.Deployment) MissingReleases {
+	kept := MissingReleases{}
 	for _, d := range wanted {
 		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
 		if known, is := l[key]; is {
@@ -188,9 +188,9 @@ func (l LostReleases) Wanted(wanted []target.Deployment) LostReleases {
 	return kept
 }
 
-// AddedTo returns the records and, for each lost release, a record with which a refresh reads it
+// AddedTo returns the records and, for each missing release, a record with which a refresh reads it
 // again.
-func (l LostReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
+func (l MissingReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
 	all := map[deploy.Key]deploy.Record{}
 	maps.Copy(all, records)
 	for key, known := range l {

@@ -31,14 +31,14 @@ func TestRecordAsText(t *testing.T) {
 	t.Parallel()
 	record := deploy.Record{
 		Release: "web", Namespace: "ns", Chart: "nginx", Version: "1.0.0", Digest: "digest", State: status.NotReady, Message: "a Pod is Pending",
-		Objects: map[string]string{"Pod/ns/x": "1"}, NamesVary: true, HidesNames: true, Known: known("web"), Stored: map[string]string{"x": "-"}, Yielded: map[string]string{"y": "db"},
+		Objects: map[string]string{"Pod/ns/x": "1"}, NamesVary: true, HidesNames: true, Known: known("web"), Accepted: map[string]string{"x": "-"}, HandedOver: map[string]string{"y": "db"},
 		BundleLabels: map[string]string{"tier": "prod"},
-		Left:         []release.Known{{Release: "old", Namespace: "former"}},
+		Leftovers:    []release.Known{{Release: "old", Namespace: "former"}},
 	}
 	want := map[string]string{
 		"a/web": `{"release":"web","namespace":"ns","cluster_uid":"uid","instance":"instance","digest":"digest","key":"key","imported":true,"revision":3,"target_namespace":"forced",` +
 			`"service_account":"deployer","keep_resources":true,"delete_namespace":true,"namespace_keys":true,"own_values":true,"chart":"nginx","version":"1.0.0","state":"NotReady","message":"a Pod is Pending","objects":{"Pod/ns/x":"1"},"hides_names":true,` +
-			`"stored":{"x":"-"},"yielded":{"y":"db"},"bundle_labels":{"tier":"prod"}}`,
+			`"accepted":{"x":"-"},"handed_over":{"y":"db"},"bundle_labels":{"tier":"prod"}}`,
 		"a/web former/old": `{"release":"old","namespace":"former"}`,
 	}
 	if diff := cmp.Diff(want, state.EncodeRecord(key, record)); diff != "" {
@@ -85,7 +85,7 @@ func TestRecordsAreDecoded(t *testing.T) {
 		"the release": {elements: map[string]string{"a/web": `{"release":"web","namespace":"ns"}`}, want: deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Known: release.Known{Release: "web", Namespace: "ns"}}},
 		"one that a failed move left": {
 			elements: map[string]string{"a/web ns/old": `{"release":"old","namespace":"ns"}`, "a/web ns/older": `{"release":"older","namespace":"ns"}`},
-			want:     deploy.Record{Left: []release.Known{{Release: "old", Namespace: "ns"}, {Release: "older", Namespace: "ns"}}},
+			want:     deploy.Record{Leftovers: []release.Known{{Release: "old", Namespace: "ns"}, {Release: "older", Namespace: "ns"}}},
 		},
 		"of another bundle": {elements: map[string]string{"a/db": `{"release":"db"}`, "b/web": `{"release":"web"}`}},
 		"unknown":           {elements: map[string]string{"a/web": ""}},
@@ -97,7 +97,7 @@ func TestRecordsAreDecoded(t *testing.T) {
 			t.Parallel()
 			records := state.DecodeRecords(test.elements)
 			got := records.Current[key]
-			got.Left = records.Left[key]
+			got.Leftovers = records.Leftovers[key]
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -108,13 +108,13 @@ func TestRecordsAreDecoded(t *testing.T) {
 func TestLostReleases(t *testing.T) {
 	t.Parallel()
 	records := state.DecodeRecords(map[string]string{"a/web": `{"release":"web","namespace":"ns"}`, "a/db": `{"release":"db","namespace":"ns"}`, "a/db ns/left": `{"release":"left"}`, "b/web": `{"release":"web"}`})
-	lost := records.Lost(func(at deploy.Key) bool { return at.Cluster == "b" })
+	missing := records.Missing(func(at deploy.Key) bool { return at.Cluster == "b" })
 	web, db := release.Known{Release: "web", Namespace: "ns"}, release.Known{Release: "db", Namespace: "ns"}
-	if diff := cmp.Diff(state.LostReleases{key: web, {Cluster: "a", Bundle: "db"}: db}, lost); diff != "" {
-		t.Errorf("lost (-want +got):\n%s", diff)
+	if diff := cmp.Diff(state.MissingReleases{key: web, {Cluster: "a", Bundle: "db"}: db}, missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 	wanted := []target.Deployment{{Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}}, {Cluster: "b", Bundle: &bundle.Bundle{Name: "web"}}}
-	if diff := cmp.Diff(state.LostReleases{key: web}, lost.Wanted(wanted)); diff != "" {
+	if diff := cmp.Diff(state.MissingReleases{key: web}, missing.Wanted(wanted)); diff != "" {
 		t.Errorf("wanted (-want +got):\n%s", diff)
 	}
 	there := deploy.Key{Cluster: "b", Bundle: "web"}
@@ -122,7 +122,7 @@ func TestLostReleases(t *testing.T) {
 		there: {Release: "web", State: status.Ready},
 		key:   {Release: "web", Namespace: "ns", State: status.WaitApplied, Message: "the release was missing and exists again", Known: web},
 	}
-	if diff := cmp.Diff(want, lost.Wanted(wanted).AddedTo(map[deploy.Key]deploy.Record{there: {Release: "web", State: status.Ready}})); diff != "" {
+	if diff := cmp.Diff(want, missing.Wanted(wanted).AddedTo(map[deploy.Key]deploy.Record{there: {Release: "web", State: status.Ready}})); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }
@@ -131,8 +131,8 @@ func TestLostReleases(t *testing.T) {
 // again.
 func FuzzRecord(f *testing.F) {
 	f.Add("a/web", state.EncodeKnown(known("web")))
-	f.Add("a/web ns/old", `{"release":"old","stored":{"a":"-"}}`)
-	f.Add("web", `{"release":"web","revision":-1,"yielded":{"a":"b"},"stored":{}}`)
+	f.Add("a/web ns/old", `{"release":"old","accepted":{"a":"-"}}`)
+	f.Add("web", `{"release":"web","revision":-1,"handed_over":{"a":"b"},"accepted":{}}`)
 	f.Add("", `null`)
 	f.Fuzz(func(t *testing.T, name, text string) {
 		want := state.DecodeRecords(map[string]string{name: text})
@@ -141,7 +141,7 @@ func FuzzRecord(f *testing.F) {
 			record.NamesVary = record.Objects != nil
 			maps.Copy(got, state.EncodeRecord(at, record))
 		}
-		for at, left := range want.Left {
+		for at, left := range want.Leftovers {
 			if len(left) != 1 {
 				t.Fatalf("%d releases of one element", len(left))
 			}

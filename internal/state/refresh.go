@@ -33,13 +33,13 @@ func (p Private) Refreshed(found Refresh) (after Private, replaced []string) {
 	return p, replaced
 }
 
-// KeepUnreachable moves lost releases on clusters that did not respond from the records of an
-// observation back to its lost releases: the observation did not show whether they exist.
-func (l LostReleases) KeepUnreachable(in deploy.Observation) {
+// KeepUnreachable moves missing releases on clusters that did not respond from the records of an
+// observation back to its missing releases: the observation did not show whether they exist.
+func (l MissingReleases) KeepUnreachable(in deploy.Observation) {
 	for key, known := range l {
 		if _, answered := in.UIDs[key.Cluster]; !answered {
 			delete(in.Records, key)
-			in.Lost[key] = known
+			in.Missing[key] = known
 		}
 	}
 }

@@ -40,8 +40,8 @@ type Shown struct {
 // Contents are the values of a state. One call of Terraform decodes them once.
 type Contents struct {
 	Records map[deploy.Key]deploy.Record
-	// Lost are the releases that were not on their clusters.
-	Lost LostReleases
+	// Missing are the releases that were not on their clusters.
+	Missing MissingReleases
 	// Held are the deployments that the last change held.
 	Held map[deploy.Key]bool
 	// ShowsObjects is true if the state shows objects.
@@ -65,10 +65,10 @@ func Decode(shown Shown, planned Planned, drift DriftState) Contents {
 		if _, record.NamesVary = shown.Objects[name]; !record.NamesVary {
 			record.Objects = objects[key]
 		}
-		record.Left = known.Left[key]
+		record.Leftovers = known.Leftovers[key]
 		contents.Records[key] = drift.On(name, record)
 	}
-	contents.Lost = known.Lost(func(key deploy.Key) bool {
+	contents.Missing = known.Missing(func(key deploy.Key) bool {
 		_, deployed := contents.Records[key]
 		return deployed
 	})
@@ -85,11 +85,11 @@ func (c Contents) Keys(instance string) []string {
 	}
 	for _, record := range c.Records {
 		add(record.Known)
-		for _, left := range record.Left {
+		for _, left := range record.Leftovers {
 			add(left)
 		}
 	}
-	for _, known := range c.Lost {
+	for _, known := range c.Missing {
 		add(known)
 	}
 	return keys
@@ -110,7 +110,7 @@ func (c Contents) Shown() Shown {
 		}
 		maps.Copy(shown.Records, EncodeRecord(key, record))
 	}
-	for key, known := range c.Lost {
+	for key, known := range c.Missing {
 		if _, there := c.Records[key]; !there {
 			shown.Records[key.String()] = EncodeKnown(known)
 		}
@@ -119,14 +119,14 @@ func (c Contents) Shown() Shown {
 }
 
 // ShownPlan returns what a plan shows. before is the state before, nil for a create.
-// lost are the lost releases of wanted deployments.
-func ShownPlan(planned *plan.Plan, before *Contents, lost LostReleases, showsObjects bool) Shown {
+// missing are the missing releases of wanted deployments.
+func ShownPlan(planned *plan.Plan, before *Contents, missing MissingReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
 	for key, record := range all {
 		records[key] = record.Record
 	}
-	shown := Contents{Records: records, Lost: lost, Held: planned.HeldKeys(), ShowsObjects: showsObjects}.Shown()
+	shown := Contents{Records: records, Missing: missing, Held: planned.HeldKeys(), ShowsObjects: showsObjects}.Shown()
 	for key, record := range all {
 		if !record.IsWritten {
 			continue
@@ -350,10 +350,10 @@ func clusterSummaries(records map[deploy.Key]deploy.Record, held map[deploy.Key]
 	return texts
 }
 
-// WantedReleases returns the lost releases of a state that are wanted, and the releases of
+// WantedReleases returns the missing releases of a state that are wanted, and the releases of
 // deployments that a plan left out.
-func WantedReleases(lost LostReleases, wanted []target.Deployment, leftOut map[deploy.Key]release.Known) LostReleases {
-	releases := lost.Wanted(wanted)
+func WantedReleases(missing MissingReleases, wanted []target.Deployment, leftOut map[deploy.Key]release.Known) MissingReleases {
+	releases := missing.Wanted(wanted)
 	maps.Copy(releases, leftOut)
 	return releases
 }

@@ -30,20 +30,20 @@ func TestShownOfRecords(t *testing.T) {
 		keyed("a", "web"): {
 			Release: "web", Namespace: "ns", Chart: "nginx", Version: "1", Digest: "v1-0123456789abcdef", State: status.ErrApplied, Message: "failed",
 			Objects: map[string]string{"Pod/ns/x": "1"}, Counts: status.Counts{Ready: 1},
-			Known: release.Known{Release: "web", Namespace: "ns", Revision: 2},
-			Left:  []release.Known{{Release: "old", Namespace: "ns"}},
+			Known:     release.Known{Release: "web", Namespace: "ns", Revision: 2},
+			Leftovers: []release.Known{{Release: "old", Namespace: "ns"}},
 		},
 		keyed("a", "random"): {
 			Release: "random", Namespace: "ns", Chart: "a chart", Version: "1", State: status.Ready, NamesVary: true,
 			Objects: map[string]string{"Pod/ns/x-1": "1", "Pod/ns/x-2": "2"}, Counts: status.Counts{Ready: 2}, Known: release.Known{Release: "random", Namespace: "ns"},
 		},
 	}
-	lost := state.LostReleases{
+	missing := state.MissingReleases{
 		keyed("b", "web"): {Release: "web", Namespace: "ns"},
 		keyed("a", "web"): {Release: "another", Namespace: "ns"}, // It exists again.
 	}
 	held := map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true, keyed("a", "web"): true}
-	shown := state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: true}.Shown()
+	shown := state.Contents{Records: records, Missing: missing, Held: held, ShowsObjects: true}.Shown()
 	want := state.Shown{
 		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a%20chart-1 ns/random -"},
 		Objects:     map[string]string{"a/web Pod/ns/x": "1", "a/random": "2 objects b9ff54bb4dfb"},
@@ -58,8 +58,8 @@ func TestShownOfRecords(t *testing.T) {
 	if diff := cmp.Diff(records, decoded.Records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(state.LostReleases{keyed("b", "web"): lost[keyed("b", "web")]}, decoded.Lost); diff != "" {
-		t.Errorf("lost (-want +got):\n%s", diff)
+	if diff := cmp.Diff(state.MissingReleases{keyed("b", "web"): missing[keyed("b", "web")]}, decoded.Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(held, decoded.Held); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
@@ -174,9 +174,9 @@ func TestShownPlan(t *testing.T) {
 			prior := map[deploy.Key]deploy.Record{
 				keyed("b", "kept"): record("kept", "new", status.NotReady), keyed("a", "web"): record("web", "old", status.Ready), keyed("c", "gone"): record("gone", "old", status.Ready),
 			}
-			lost := state.LostReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
+			missing := state.MissingReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
 			planned := plan.New(t.Context(), plan.Desired{Deployments: test.wanted}, prior, plan.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
-			shown := state.ShownPlan(&planned, &state.Contents{Summaries: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
+			shown := state.ShownPlan(&planned, &state.Contents{Summaries: map[string]string{"a": "before", "b": "as before", "c": "before"}}, missing, true)
 			if diff := cmp.Diff(test.want, shown, cmpopts.IgnoreFields(state.Shown{}, "Records")); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
 			}
@@ -306,21 +306,21 @@ func TestMarking(t *testing.T) {
 
 func TestLostReleasesOfAnApply(t *testing.T) {
 	t.Parallel()
-	lost := state.LostReleases{keyed("a", "web"): {Release: "web"}, keyed("a", "db"): {Release: "db"}}
+	missing := state.MissingReleases{keyed("a", "web"): {Release: "web"}, keyed("a", "db"): {Release: "db"}}
 	leftOut := map[deploy.Key]release.Known{keyed("b", "web"): {Release: "held"}}
-	got := state.WantedReleases(lost, []target.Deployment{deployed("a", "web")}, leftOut)
-	if diff := cmp.Diff(state.LostReleases{keyed("a", "web"): {Release: "web"}, keyed("b", "web"): {Release: "held"}}, got); diff != "" {
+	got := state.WantedReleases(missing, []target.Deployment{deployed("a", "web")}, leftOut)
+	if diff := cmp.Diff(state.MissingReleases{keyed("a", "web"): {Release: "web"}, keyed("b", "web"): {Release: "held"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A lost release on a cluster that did not respond stays lost, and the cluster keeps its identity.
+// A missing release on a cluster that did not respond stays missing, and the cluster keeps its identity.
 func TestRefreshed(t *testing.T) {
 	t.Parallel()
-	lost := state.LostReleases{keyed("up", "web"): {Release: "web"}, keyed("down", "web"): {Release: "web"}}
+	missing := state.MissingReleases{keyed("up", "web"): {Release: "web"}, keyed("down", "web"): {Release: "web"}}
 	observation := deploy.Observation{
 		Records: map[deploy.Key]deploy.Record{keyed("up", "web"): {Release: "web"}, keyed("down", "web"): {Release: "web"}},
-		UIDs:    map[string]string{"up": "new"}, Lost: map[deploy.Key]release.Known{},
+		UIDs:    map[string]string{"up": "new"}, Missing: map[deploy.Key]release.Known{},
 	}
 	before := state.Private{ClusterUIDs: map[string]string{"up": "old", "down": "same"}, Orphans: []deploy.Orphan{{Cluster: "down"}}}
 	after, replaced := before.Refreshed(state.Refresh{Observation: observation})
@@ -330,8 +330,8 @@ func TestRefreshed(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"up": "new", "down": "same"}, after.ClusterUIDs); diff != "" || len(after.Orphans) != 1 {
 		t.Errorf("%d orphans, identities (-want +got):\n%s", len(after.Orphans), diff)
 	}
-	lost.KeepUnreachable(observation)
-	if diff := cmp.Diff(map[deploy.Key]release.Known{keyed("down", "web"): {Release: "web"}}, observation.Lost); diff != "" || len(observation.Records) != 1 {
-		t.Errorf("%d records, lost (-want +got):\n%s", len(observation.Records), diff)
+	missing.KeepUnreachable(observation)
+	if diff := cmp.Diff(map[deploy.Key]release.Known{keyed("down", "web"): {Release: "web"}}, observation.Missing); diff != "" || len(observation.Records) != 1 {
+		t.Errorf("%d records, missing (-want +got):\n%s", len(observation.Records), diff)
 	}
 }

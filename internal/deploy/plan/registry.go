@@ -68,7 +68,7 @@ type Predecessor struct {
 	Instance string
 	// Records are the deployments that were not removed with it.
 	Records map[deploy.Key]deploy.Record
-	Lost    map[deploy.Key]release.Known
+	Missing map[deploy.Key]release.Known
 	UIDs    map[string]string
 }
 

@@ -83,8 +83,8 @@ func GroupClusters(byCluster map[string][]string) []OnClusters {
 // Uninstalls returns how many releases are uninstalled.
 func (s Summary) Uninstalls() int {
 	number := 0
-	for _, lost := range s.Uninstalled {
-		number += len(lost.Clusters) * len(lost.Names)
+	for _, each := range s.Uninstalled {
+		number += len(each.Clusters) * len(each.Names)
 	}
 	return number
 }

@@ -46,7 +46,7 @@ func TestSummary(t *testing.T) {
 	record := func(names ...string) deploy.Record {
 		known := deploy.Record{Namespace: "shop", Release: names[0]}
 		for _, name := range names[1:] {
-			known.Left = append(known.Left, release.Known{Namespace: "shop", Release: name})
+			known.Leftovers = append(known.Leftovers, release.Known{Namespace: "shop", Release: name})
 		}
 		return known
 	}

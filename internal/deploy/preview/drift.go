@@ -27,7 +27,7 @@ func (c driftPreview) compare(ctx context.Context, cluster ObjectReader, snapsho
 		keys = append(keys, change.key)
 		wanted = append(wanted, release.Comparison{
 			Namespace: observed.Namespace, Rules: prior.Rules, Documents: read[release.Key(observed.Namespace, observed.Release)].Documents,
-			Wrote: &release.Inspection{Observed: *observed, Stored: prior.Stored},
+			Wrote: &release.Inspection{Observed: *observed, Accepted: prior.Accepted},
 		})
 	}
 	if len(keys) == 0 {

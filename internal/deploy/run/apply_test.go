@@ -228,9 +228,9 @@ func TestApplyMoves(t *testing.T) {
 	stays := recordOfWrite(old)
 	stays.State, stays.Message = status.ErrApplied, "quota exceeded"
 	half := recordOfWrite(renamed)
-	half.State, half.Message, half.Left = status.ErrApplied, "quota exceeded", []release.Known{knownOf(old)}
+	half.State, half.Message, half.Leftovers = status.ErrApplied, "quota exceeded", []release.Known{knownOf(old)}
 	both := stays
-	both.Left = []release.Known{knownOf(renamed)}
+	both.Leftovers = []release.Known{knownOf(renamed)}
 	broken := errors.New("quota exceeded")
 	tests := map[string]struct {
 		to      target.Deployment

@@ -56,8 +56,8 @@ func TestAccAttackLargeRecords(t *testing.T) {
 	if diff := cmp.Diff([]string{cluster + "/victim looking up the release"}, failed(seen.Failures)); diff != "" {
 		t.Errorf("failures of a refresh (-want +got):\n%s\n%v", diff, seen.Failures)
 	}
-	if diff := cmp.Diff(prior[victim], seen.Records[victim]); diff != "" || len(seen.Lost) > 0 || seen.AllSeen {
-		t.Errorf("lost: %v, all seen: %t, record (-want +got):\n%s", seen.Lost, seen.AllSeen, diff)
+	if diff := cmp.Diff(prior[victim], seen.Records[victim]); diff != "" || len(seen.Missing) > 0 || seen.AllSeen {
+		t.Errorf("lost: %v, all seen: %t, record (-want +got):\n%s", seen.Missing, seen.AllSeen, diff)
 	}
 
 	asked = request(seen.Records)

@@ -23,15 +23,15 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 		// exist as well.
 		if err != nil || release.Exists(observed) {
 			known = w.seen(known, observed)
-			prior.Left = append(without(prior.Left, known), known)
+			prior.Leftovers = append(without(prior.Leftovers, known), known)
 		}
 		return &prior
 	}
 	left := deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		Objects: prior.Objects,
-		Counts:  prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
-		Yielded: prior.Yielded, HidesNames: prior.HidesNames, BundleLabels: prior.BundleLabels, Known: known, Left: prior.Left,
+		Counts:  prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Accepted: prior.Accepted,
+		HandedOver: prior.HandedOver, HidesNames: prior.HidesNames, BundleLabels: prior.BundleLabels, Known: known, Leftovers: prior.Leftovers,
 	}
 	if !w.had || written.Revision != 0 {
 		left.BundleLabels = d.Bundle.Labels()

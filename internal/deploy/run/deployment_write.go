@@ -158,7 +158,7 @@ func (w *deploymentWrite) stays() bool { return !deploy.FactsOf(w.d, w.run.reque
 // plan copied stays. The plan can show a release as ready that was not known to be ready, such as
 // one that a killed apply left. Then adopt waits for the objects, as a write would.
 func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, written release.Written, turn release.Token) error {
-	record.Stored = w.prior.Stored
+	record.Accepted = w.prior.Accepted
 	if w.prior.HidesNames && !record.HidesNames {
 		record.HidesNames, record.Objects = true, numbered(record.Objects, record.Digest)
 	}
@@ -197,7 +197,7 @@ func (w *deploymentWrite) removeFormer(ctx context.Context, record *deploy.Recor
 			_, err = w.run.remover().remove(ctx, w.key, known, written.Rendering.Hashes())
 		}
 		if err != nil {
-			record.Left, errs = append(record.Left, known), append(errs, err)
+			record.Leftovers, errs = append(record.Leftovers, known), append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -136,7 +136,7 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 func (i *Imported) Add(cluster string, record deploy.Record, mark release.Mark) {
 	key := deploy.Key{Cluster: cluster, Bundle: mark.Bundle}
 	if first, twice := i.Records[key]; twice { // Only one of the releases is that of the deployment.
-		first.Left = append(first.Left, record.Known)
+		first.Leftovers = append(first.Leftovers, record.Known)
 		i.Records[key] = first
 		return
 	}

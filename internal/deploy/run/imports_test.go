@@ -93,8 +93,8 @@ func TestImport(t *testing.T) {
 	if record.Release != "web" || record.Chart != "web" || record.Known.UID != "uid-b" || record.Known.Revision != 3 || record.Known.Key == "" || !record.Known.Imported {
 		t.Errorf("the record is %+v", record)
 	}
-	if len(record.Left) != 1 || record.Left[0].Release != "web-old" {
-		t.Errorf("further releases of the deployment are %+v", record.Left)
+	if len(record.Leftovers) != 1 || record.Leftovers[0].Release != "web-old" {
+		t.Errorf("further releases of the deployment are %+v", record.Leftovers)
 	}
 	if len(imported.Failures) != 1 || imported.Failures[0].Cluster != "e" || !strings.Contains(imported.Failures[0].Err.Error(), "no answer") {
 		t.Errorf("failures are %v", imported.Failures)

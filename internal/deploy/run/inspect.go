@@ -89,7 +89,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		}
 		inspection := release.Inspection{Observed: seen.observed, Rules: record.Rules, Proof: seen.proof}
 		if !seen.stores {
-			inspection.Stored = record.Stored
+			inspection.Accepted = record.Accepted
 		}
 		look[key] = inspection
 	}
@@ -99,8 +99,8 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		}
 		record, _ := r.results.record(key)
 		if written[key].stores {
-			record.Stored = finding.Differences()
-			r.results.addAccepted(key, accepted(finding, r.request.Prior[key].Stored, record.HidesNames))
+			record.Accepted = finding.Differences()
+			r.results.addAccepted(key, accepted(finding, r.request.Prior[key].Accepted, record.HidesNames))
 			finding.Ready += len(finding.Modified)
 			finding.Modified = nil
 		}

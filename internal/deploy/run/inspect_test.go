@@ -179,7 +179,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	var asked []release.Inspection
 	clusters["c1"].found["ns/web"] = func(i release.Inspection) release.Finding {
 		asked = append(asked, i)
-		if len(i.Stored) > 0 {
+		if len(i.Accepted) > 0 {
 			return release.Finding{Ready: 2}
 		}
 		return modified()
@@ -191,7 +191,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	outcome := clusters.engine().Apply(t.Context(), request)
 	expectNoFailures(t, outcome.Failures)
 	want := recordOfWrite(web)
-	want.Stored = map[string]string{"ConfigMap ns/web: data.key": "f"}
+	want.Accepted = map[string]string{"ConfigMap ns/web: data.key": "f"}
 	if diff := cmp.Diff(want, outcome.Records[key("c1", "web")]); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
@@ -208,7 +208,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	if diff := cmp.Diff(outcome.Records, observed.Records); diff != "" {
 		t.Errorf("a refresh (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(want.Stored, asked[1].Stored); diff != "" {
+	if diff := cmp.Diff(want.Accepted, asked[1].Accepted); diff != "" {
 		t.Errorf("the refresh looks with (-want +got):\n%s", diff)
 	}
 

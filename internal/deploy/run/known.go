@@ -21,7 +21,7 @@ type knownOfCluster struct {
 // while the release keeps its own.
 func (k knownOfCluster) find(namespace, name string) *release.Known {
 	names, key := k.names(), release.Key(namespace, name)
-	for _, releases := range []map[string]map[string]release.Known{k.index.prior, k.index.lost} {
+	for _, releases := range []map[string]map[string]release.Known{k.index.prior, k.index.missing} {
 		for _, cluster := range names {
 			if known, found := releases[cluster][key]; found {
 				return &known

@@ -18,7 +18,7 @@ func TestKnownOfCluster(t *testing.T) {
 	record := func(instance string, left ...string) deploy.Record {
 		made := deploy.Record{Release: "web", Namespace: "apps", Known: release.Known{Instance: instance}}
 		for _, name := range left {
-			made.Left = append(made.Left, release.Known{Release: name, Namespace: "apps", Instance: instance})
+			made.Leftovers = append(made.Leftovers, release.Known{Release: name, Namespace: "apps", Instance: instance})
 		}
 		return made
 	}
@@ -29,10 +29,10 @@ func TestKnownOfCluster(t *testing.T) {
 		Prior: map[deploy.Key]deploy.Record{
 			{Cluster: "a", Bundle: "web"}:    record("of a", "former"),
 			{Cluster: "b", Bundle: "other"}:  {Release: "other", Namespace: "apps", Known: release.Known{Instance: "of b"}},
-			{Cluster: "c", Bundle: "before"}: {Left: []release.Known{{Release: "web", Namespace: "apps", Instance: "left of c"}}},
+			{Cluster: "c", Bundle: "before"}: {Leftovers: []release.Known{{Release: "web", Namespace: "apps", Instance: "left of c"}}},
 			{Cluster: "c", Bundle: "web"}:    record("of c"),
 		},
-		Lost: map[deploy.Key]release.Known{
+		Missing: map[deploy.Key]release.Known{
 			{Cluster: "a", Bundle: "gone"}:  {Release: "gone", Namespace: "apps", Instance: "lost of a"},
 			{Cluster: "a", Bundle: "other"}: {Release: "other", Namespace: "apps", Instance: "lost of a"},
 		},

@@ -37,8 +37,8 @@ func TestNamespaceLeftOut(t *testing.T) {
 		"a refresh": {want: []string{"c1/web looking up the release"}, do: func(t *testing.T, engine *run.Runner) []deploy.Failure {
 			t.Helper()
 			seen := engine.Observe(t.Context(), identity(), deploy.DriftRelease, prior)
-			if diff := cmp.Diff(prior, seen.Records); diff != "" || len(seen.Lost) > 0 || seen.AllSeen {
-				t.Errorf("lost: %v, all seen: %t, records (-want +got):\n%s", seen.Lost, seen.AllSeen, diff)
+			if diff := cmp.Diff(prior, seen.Records); diff != "" || len(seen.Missing) > 0 || seen.AllSeen {
+				t.Errorf("lost: %v, all seen: %t, records (-want +got):\n%s", seen.Missing, seen.AllSeen, diff)
 			}
 			return seen.Failures
 		}},

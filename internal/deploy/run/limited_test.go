@@ -25,8 +25,8 @@ func TestReleaseOutsideTheNamespaces(t *testing.T) {
 	clusters["c1"].namespaces = []string{"other"}
 
 	seen := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
-	if diff := cmp.Diff(prior, seen.Records); diff != "" || len(seen.Lost) > 0 {
-		t.Errorf("lost: %v, records (-want +got):\n%s", seen.Lost, diff)
+	if diff := cmp.Diff(prior, seen.Records); diff != "" || len(seen.Missing) > 0 {
+		t.Errorf("lost: %v, records (-want +got):\n%s", seen.Missing, diff)
 	}
 	if diff := cmp.Diff(map[string][]string{"c1": {"other"}}, seen.Listed); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)

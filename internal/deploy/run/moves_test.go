@@ -23,7 +23,7 @@ func TestApplyMovesObjects(t *testing.T) {
 	had := recordOfWrite(old)
 	had.Objects[moving] = "hash"
 	kept := recordOfWrite(losing)
-	kept.Yielded = map[string]string{moving: "gaining"}
+	kept.HandedOver = map[string]string{moving: "gaining"}
 	wants := map[deploy.Key]map[string]string{key("c1", "losing"): rendered(losing).Hashes(), key("c1", "gaining"): rendered(gaining).Hashes()}
 	wants[key("c1", "gaining")][moving] = "hash"
 	fail := failAt(errors.New("quota exceeded"), "install ns/gaining")
@@ -99,7 +99,7 @@ func TestApplyMovesObjects(t *testing.T) {
 			if known == test.gone {
 				t.Errorf("the losing deployment is in the outcome: %t", known)
 			}
-			if diff := cmp.Diff(test.yielded, record.Yielded, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.yielded, record.HandedOver, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("waits to be taken over (-want +got):\n%s", diff)
 			}
 			for _, failure := range outcome.Failures {

@@ -62,7 +62,7 @@ func (r *Runner) observeCluster(ctx context.Context, name string, keys []deploy.
 			continue
 		}
 		if !release.Exists(observed) {
-			found.addLost(key)
+			found.addMissing(key)
 			continue
 		}
 		known := prior.Current()
@@ -81,7 +81,7 @@ func (r *Runner) observeCluster(ctx context.Context, name string, keys []deploy.
 		found.addRelease(key, record)
 		if needsInspection(record, drift) {
 			proof, _ := claimant.ProofOf(*observed)
-			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored, Proof: proof}
+			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Accepted: record.Accepted, Proof: proof}
 			observations[key] = observation
 		}
 	}
@@ -104,7 +104,7 @@ type observationBuilder struct {
 
 func newObservationBuilder(prior map[deploy.Key]deploy.Record) *observationBuilder {
 	return &observationBuilder{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: deploy.Observation{
-		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
+		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
 		Listed: map[string][]string{},
 	}}
 }
@@ -127,13 +127,13 @@ func (s *observationBuilder) recordsOnCluster(keys []deploy.Key, snapshot releas
 	return here, nil
 }
 
-// addLost notes a deployment whose release no longer exists.
-func (s *observationBuilder) addLost(key deploy.Key) {
+// addMissing notes a deployment whose release no longer exists.
+func (s *observationBuilder) addMissing(key deploy.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.prior[key].Known
 	known.Release, known.Namespace = s.prior[key].Release, s.prior[key].Namespace
-	s.observation.Lost[key] = known
+	s.observation.Missing[key] = known
 }
 
 func (s *observationBuilder) addCluster(cluster string, snapshot release.Snapshot, unstored []release.Observed) {

@@ -224,7 +224,7 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 
 	want := recordOfWrite(web)
 	want.State, want.Message = status.ErrApplied, "an object is refused"
-	want.Left = []release.Known{knownOf(moved)}
+	want.Leftovers = []release.Known{knownOf(moved)}
 	if diff := cmp.Diff(want, outcome.Records[key("c1", "web")]); diff != "" {
 		t.Fatalf("record (-want +got):\n%s", diff)
 	}
@@ -248,8 +248,8 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 			if diff := cmp.Diff(test.left, slices.Sorted(maps.Keys(next["c1"].releases)), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("releases (-want +got):\n%s", diff)
 			}
-			if len(after.Records[key("c1", "web")].Left) > 0 {
-				t.Errorf("the state still knows %v", after.Records[key("c1", "web")].Left)
+			if len(after.Records[key("c1", "web")].Leftovers) > 0 {
+				t.Errorf("the state still knows %v", after.Records[key("c1", "web")].Leftovers)
 			}
 		})
 	}

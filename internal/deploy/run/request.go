@@ -72,8 +72,8 @@ type Request struct {
 	Counts status.Changes
 	// Prior are the records of deployments from before the request. Lost are deployments that a
 	// refresh did not find any more.
-	Prior map[deploy.Key]deploy.Record
-	Lost  map[deploy.Key]release.Known
+	Prior   map[deploy.Key]deploy.Record
+	Missing map[deploy.Key]release.Known
 	// Keep are deployments in Prior that stay as they are. UIDs are the identities that the
 	// clusters had when the change was planned, as far as they are known. Nothing is written to a
 	// cluster with another UID. Two names can refer to one cluster. What one name keeps is not

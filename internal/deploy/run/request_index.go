@@ -12,15 +12,15 @@ import (
 // requestIndex finds releases and deployments of a request by cluster. It is built once, so that
 // no deployment is compared with all others.
 type requestIndex struct {
-	// prior are the releases of Request.Prior, and lost those of Request.Lost, by cluster and
+	// prior are the releases of Request.Prior, and missing those of Request.Lost, by cluster and
 	// release.Key.
-	prior, lost map[string]map[string]release.Known
+	prior, missing map[string]map[string]release.Known
 	// write is Request.Write by cluster.
 	write map[string][]target.Deployment
 }
 
 func (r Request) index() *requestIndex {
-	i := &requestIndex{prior: map[string]map[string]release.Known{}, lost: map[string]map[string]release.Known{}, write: map[string][]target.Deployment{}}
+	i := &requestIndex{prior: map[string]map[string]release.Known{}, missing: map[string]map[string]release.Known{}, write: map[string][]target.Deployment{}}
 	add := func(to map[string]map[string]release.Known, cluster string, known release.Known) {
 		if to[cluster] == nil {
 			to[cluster] = map[string]release.Known{}
@@ -39,12 +39,12 @@ func (r Request) index() *requestIndex {
 		}
 	}
 	for _, key := range prior {
-		for _, left := range r.Prior[key].Left {
+		for _, left := range r.Prior[key].Leftovers {
 			add(i.prior, key.Cluster, left)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(r.Lost), deploy.Key.Compare) {
-		add(i.lost, key.Cluster, r.Lost[key])
+	for _, key := range slices.SortedFunc(maps.Keys(r.Missing), deploy.Key.Compare) {
+		add(i.missing, key.Cluster, r.Missing[key])
 	}
 	for _, d := range r.Write {
 		i.write[d.Cluster] = append(i.write[d.Cluster], d)

@@ -102,16 +102,16 @@ func (r *results) notice(notice deploy.Notice) {
 	r.notices = append(r.notices, notice)
 }
 
-// addYielded notes objects of a written deployment that wait to be taken over. A failed deployment
+// addHandedOver notes objects of a written deployment that wait to be taken over. A failed deployment
 // still has its objects in state.
-func (r *results) addYielded(key deploy.Key, left map[string]string) {
+func (r *results) addHandedOver(key deploy.Key, left map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record, known := r.records[key]
 	if !known || record.State == status.ErrApplied {
 		return
 	}
-	record.Yielded = left
+	record.HandedOver = left
 	r.records[key] = record
 }
 

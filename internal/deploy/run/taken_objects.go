@@ -52,7 +52,7 @@ func notTakenOverError(left map[string]string) error {
 // all writes.
 func (r *clusterRun) settleMoves() {
 	for bundle, leaving := range r.moves.Leaving {
-		r.results.addYielded(deploy.Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
+		r.results.addHandedOver(deploy.Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
 	}
 }
 

@@ -33,7 +33,7 @@ func confirmMissing(ctx context.Context, cluster RecordReader, known release.Kno
 	return nil
 }
 
-// findUnlisted reads the records of deployments whose releases a list lacks. A deployment is lost
+// findUnlisted reads the records of deployments whose releases a list lacks. A deployment is missing
 // only if its record does not exist either.
 func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []deploy.Key, found *observationBuilder) {
 	if len(keys) == 0 {
@@ -51,18 +51,18 @@ func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 		asking.Go(func() error {
 			panics.RecoveringTo(func(err error) {
 				found.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
-			}, lookingUp, func() { found.confirmLost(ctx, cluster, key) })()
+			}, lookingUp, func() { found.confirmMissing(ctx, cluster, key) })()
 			return nil
 		})
 	}
 	_ = asking.Wait() // No function returns an error: failures are noted.
 }
 
-// confirmLost notes a deployment as lost if its release no longer exists.
-func (s *observationBuilder) confirmLost(ctx context.Context, cluster RecordReader, key deploy.Key) {
+// confirmMissing notes a deployment as missing if its release no longer exists.
+func (s *observationBuilder) confirmMissing(ctx context.Context, cluster RecordReader, key deploy.Key) {
 	if err := confirmMissing(ctx, cluster, s.prior[key].Current()); err != nil {
 		s.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
 		return
 	}
-	s.addLost(key)
+	s.addMissing(key)
 }

@@ -68,7 +68,7 @@ func TestObserveGetsWhatAListLacks(t *testing.T) {
 				if diff := cmp.Diff(want, got.Records, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("records (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(lost, got.Lost); diff != "" {
+				if diff := cmp.Diff(lost, got.Missing); diff != "" {
 					t.Errorf("lost (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
