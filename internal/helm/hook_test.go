@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -12,6 +13,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
+// noSlot is a token that cannot be taken again.
+type noSlot struct {
+	release.Token
+
+	err error
+}
+
+func (n noSlot) Resume(context.Context) error { return n.err }
+
 // A hook runs after a wait, during which other operations took the slot. It does not start
 // before a slot is free again.
 func TestHookTakesItsPlaceAgain(t *testing.T) {
@@ -19,7 +29,7 @@ func TestHookTakesItsPlaceAgain(t *testing.T) {
 	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}
 	hook.SetAnnotations(map[string]string{helmrelease.HookAnnotation: helmrelease.HookPostInstall.String()})
 	full := errors.New("not continued")
-	client := &kubeClient{resume: func() error { return full }, pending: func(release.Unready, int) {}, hooks: newHookObjects()}
+	client := &kubeClient{settings: settings{token: noSlot{err: full}}, hooks: newHookObjects()}
 	info := &resource.Info{Object: hook}
 	client.hooks.built[info] = true
 	if _, err := client.Create(kube.ResourceList{info}); !errors.Is(err, full) {

@@ -28,21 +28,15 @@ import (
 // kinds only, polls every two seconds and cannot be cancelled.
 type kubeClient struct {
 	*kube.Client
+	settings
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client exists for one operation
 	ctx      context.Context
 	objects  Objects
+	masker   *mask.Masker
 	requests *requestErrors
 	cache    *responseCache
 	// checked are the documents from which objects may be built.
 	checked checkedDocuments
-	// release is the release that is written, as release.Key. within is the only namespace in
-	// which objects may be deleted, "" for any.
-	release, within string
-	// keep are objects, by Object.Key, that another release takes over. They are not deleted
-	// although this release no longer has them.
-	keep map[string]string
-	// admits reports whether an object may be written that belongs to another release, as release.Key.
-	admits func(info *resource.Info, owner string) bool
 	// notOwned are the keys of objects that the release no longer has, and that belong to no release.
 	notOwned []string
 	// uids are the UIDs of the objects to delete, read together with their owners. Other objects
@@ -51,29 +45,13 @@ type kubeClient struct {
 	hooks hookObjects
 	// former are the objects that an upgrade starts from.
 	former kube.ResourceList
-	// retries is true if the revision before has failed, so that its objects may not be written.
-	retries bool
-	// timeout limits the wait for an object that is deleted to be created again.
-	timeout time.Duration
 	// replaced are objects that were replaced by others of the same names.
 	replaced kube.ResourceList
 	// undeleted are the errors about objects that could not be deleted.
 	undeleted []error
-	// ignore are conditions that do not count for the readiness of objects, and readyFor is how long
-	// a container without a readiness probe has to run.
-	ignore   []map[string]string
-	readyFor time.Duration
-	// logs adds the end of the logs of failed containers to errors.
-	logs bool
 	// changed are the objects that this operation has created, or whose generation it has changed.
 	// After a failed revision they are all objects: it may have changed them.
 	changed map[*resource.Info]bool
-	// rest is called when only waiting is left to do. resume is called when there is more work
-	// after a wait.
-	rest   func() bool
-	resume func() error
-	// pending is called during a wait, see release.Listener.
-	pending func(first release.Unready, objects int)
 	// waitErr is the error of the last wait. Helm keeps only its text.
 	waitErr error
 	// created are the objects that this operation has created, in their order. Objects that
@@ -88,6 +66,28 @@ type kubeClient struct {
 	written kube.ResourceList
 	// deleted are the objects that an API server has reported as deleted.
 	deleted map[*resource.Info]bool
+}
+
+// rest gives the token of the operation back, because only waiting is left to do.
+func (k *kubeClient) rest() {
+	if k.token != nil {
+		k.token.Yield()
+	}
+}
+
+// resume takes the token again, because there is more work after a wait.
+func (k *kubeClient) resume() error {
+	if k.token == nil {
+		return nil
+	}
+	return k.token.Resume(k.ctx)
+}
+
+// pending reports what the operation waits for, without secret values.
+func (k *kubeClient) pending(first release.Unready, objects int) {
+	if k.listener != nil {
+		k.listener.WaitsFor(release.Unready{Object: k.masker.Shown(first.Object), Reason: k.masker.Shown(first.Reason)}, objects)
+	}
 }
 
 // Create creates objects, those of a batch in parallel. It returns when all started requests

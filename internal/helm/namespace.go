@@ -179,7 +179,7 @@ func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Inte
 	if err != nil {
 		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
 	}
-	op, err := m.operations.begin(ctx, namespace.Name)
+	op, err := m.operations.begin(ctx, namespace.Name, settings{})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type operations struct {
 
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless
 // they are known.
-func (s *operations) begin(ctx context.Context, namespace string) (*operation, error) {
+func (s *operations) begin(ctx context.Context, namespace string, how settings) (*operation, error) {
 	capabilities, err := s.capabilities.read(ctx)
 	if err != nil {
 		return nil, err
@@ -74,17 +74,16 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
 		Client:   &kube.Client{Factory: recordingFactory{Factory: s.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
+		settings: how,
 		ctx:      ctx,
 		objects:  s.objects,
+		masker:   masker,
 		requests: noted,
 		cache:    cache,
 		deleted:  map[*resource.Info]bool{},
 		changed:  map[*resource.Info]bool{},
 		targets:  map[*resource.Info]bool{},
 		hooks:    newHookObjects(),
-		rest:     func() bool { return false },
-		resume:   func() error { return nil },
-		pending:  func(release.Unready, int) {},
 	}
 	op := &operation{client: client, masker: masker, keep: s.contents.keep, capabilities: capabilities.capabilities}
 	op.records = storage.NewDriver(ctx, clientset.CoreV1().Secrets(namespace), metadata, namespace, masker, &client.checked, op.serves)
@@ -97,16 +96,6 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 	}
 	return op, nil
-}
-
-// notify reports to a listener what the operation waits for, without secret values.
-func (o *operation) notify(listener release.Listener) {
-	if listener == nil {
-		return
-	}
-	o.client.pending = func(first release.Unready, objects int) {
-		listener.WaitsFor(release.Unready{Object: o.masker.Shown(first.Object), Reason: o.masker.Shown(first.Reason)}, objects)
-	}
 }
 
 // interrupt marks a revision whose operation was interrupted as failed. Helm requires that

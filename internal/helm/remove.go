@@ -62,18 +62,16 @@ func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, 
 }
 
 func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	op, err := u.operations.begin(ctx, observed.Namespace)
+	op, err := u.operations.begin(ctx, observed.Namespace, settings{release: release.Key(observed.Namespace, observed.Release), listener: removal.Listener})
 	if err != nil {
 		return release.Removed{}, err
 	}
 	op.masker.Publish(observed.Release)
-	op.notify(removal.Listener)
 	removed, err := u.uninstallBy(ctx, op, observed, removal)
 	return removed, op.masker.Error(err)
 }
 
 func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	op.client.release = release.Key(observed.Namespace, observed.Release)
 	op.records.Newest, op.records.By = observed.Revision, removal.Claimant()
 	op.records.Removes = true
 	op.records.Check = func(newest release.Observed) error { return unchanged(observed, newest) }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
@@ -40,13 +39,12 @@ type releaseWriter struct {
 
 // write hides secret values in the errors of writeUnmasked.
 func (x *releaseWriter) write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	op, err := x.operations.begin(ctx, d.Namespace)
+	op, err := x.operations.begin(ctx, d.Namespace, settingsOf(d, observed, w))
 	if err != nil {
 		return release.Written{}, err
 	}
 	op.masker.Publish(d.Release, d.Cluster)
 	op.masker.AddTexts(d.SecretTexts()...)
-	op.notify(w.Listener)
 	written, err := x.writeUnmasked(ctx, op, action, d, observed, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)
@@ -61,29 +59,12 @@ func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action
 	if d.Capabilities != nil {
 		op.config.Capabilities = render.Capabilities(*d.Capabilities)
 	}
-	op.client.ignore, op.client.readyFor = release.RulesOf(d.Options).Ignore, w.ReadyFor
-	op.client.logs = w.ExplainLogs
-	op.client.release = release.Key(d.Namespace, d.Release)
-	op.client.within = d.Options.Namespace
-	if w.Known != nil {
-		op.client.within = w.Known.TargetNamespace
-	}
-	if w.Token != nil && !d.HelmOptions().Atomic { // An atomic operation may have to write all objects again.
-		op.client.rest = w.Token.Yield
-		op.client.resume = func() error { return w.Token.Resume(ctx) }
-	}
-	op.client.keep, op.client.timeout = w.KeepObjects, w.Timeout
-	op.client.retries = observed != nil && observed.Status != release.StatusDeployed
 	// An operation that is rolled back on failure always waits, as in Helm
 	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
 	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
-	takes := w.TakeOwnership || d.HelmOptions().TakeOwnership
-	op.client.admits = func(info *resource.Info, owner string) bool {
-		return takes || slices.Contains(w.Former, owner) || movesTo(w, op.client.release, info, owner) || w.Owns != nil && w.Owns(owner)
-	}
 	op.records.Hooks = func(record *helmrelease.Release) error {
-		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
+		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takesOwnership(d, w))
 	}
 	op.records.Until = time.Now().Add(w.Timeout)
 	revision := 0

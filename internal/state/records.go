@@ -46,10 +46,10 @@ type storedRelease struct {
 	// Objects are set if their names vary: then the attribute objects has only their number.
 	Objects    map[string]string `json:"objects,omitempty"`
 	HidesNames bool              `json:"hides_names,omitempty"`
-	// Accepted is deploy.Record.Stored. Without it, the create half of a replacement would treat the
+	// Accepted is deploy.Record.Accepted. Without it, the create half of a replacement would treat the
 	// cluster's own changes to objects as drift.
 	Accepted map[string]string `json:"accepted,omitempty"`
-	// HandedOver is deploy.Record.Yielded.
+	// HandedOver is deploy.Record.HandedOver.
 	HandedOver map[string]string `json:"handed_over,omitempty"`
 	// BundleLabels is deploy.Record.BundleLabels. It is absent only if it is nil.
 	BundleLabels map[string]string `json:"bundle_labels,omitzero"`
