@@ -30,7 +30,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
 	install.Force = d.ReplacesObjects()
-	takes := w.TakeOwnership || options.TakeOwnership
+	takes := takesOwnership(d, w)
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description
 	install.Labels = storage.Labels(op.markOfRendering(w.Mark))

@@ -152,7 +152,7 @@ func (c *definitions) replace(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return err
 	}
-	takes := w.TakeOwnership || d.HelmOptions().TakeOwnership
+	takes := takesOwnership(d, w)
 	var missing, written []*unstructured.Unstructured
 	for i, definition := range found {
 		switch {

@@ -28,7 +28,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	upgrade.Timeout = w.Timeout
 	upgrade.Atomic = options.Atomic
 	upgrade.Force = d.ReplacesObjects()
-	takes := w.TakeOwnership || options.TakeOwnership
+	takes := takesOwnership(d, w)
 	upgrade.TakeOwnership = takes || w.MovesObjects()
 	upgrade.Description = w.Description
 	// Without this, Helm uses the old values again if there are no new ones.
