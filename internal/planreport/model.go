@@ -47,8 +47,6 @@ type Target struct {
 	Warnings    []Warning    `json:"warnings"`
 	// Diffs are the texts of changes, by the ids in Deployment.Diff.
 	Diffs map[string]string `json:"diffs"`
-	// ObjectLists are lists of objects, by the ids in Deployment.ObjectsList. Only a page has them.
-	ObjectLists map[string][]Object `json:"object_lists,omitempty"`
 }
 
 // Source is where a bundle is from. CommitBefore is the commit that it was made from at the last
@@ -119,9 +117,9 @@ type Deployment struct {
 	// Objects are the objects that change, and Unchanged is the number of the others.
 	Objects   []Object `json:"objects,omitempty"`
 	Unchanged int      `json:"unchanged,omitempty"`
-	// ObjectsList is the id of a list in ObjectLists, which is then in place of Objects.
-	ObjectsList string   `json:"objects_list,omitempty"`
-	Notes       []string `json:"notes,omitempty"`
+	// LeftOut are the numbers of objects of a deployment whose objects and diff did not fit into a page.
+	LeftOut *ObjectCounts `json:"left_out,omitempty"`
+	Notes   []string      `json:"notes,omitempty"`
 	// Diff is the id of a text in Diffs of the target.
 	Diff string `json:"diff,omitempty"`
 }
@@ -145,6 +143,35 @@ type Object struct {
 	Change ObjectChange `json:"change"`
 	Before string       `json:"before,omitempty"`
 	After  string       `json:"after,omitempty"`
+}
+
+// ObjectCounts counts objects by their changes.
+type ObjectCounts struct {
+	Added   int `json:"added,omitempty"`
+	Changed int `json:"changed,omitempty"`
+	Removed int `json:"removed,omitempty"`
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// countObjects returns the numbers of objects that change.
+func (d *Deployment) countObjects() ObjectCounts {
+	if d.LeftOut != nil {
+		return *d.LeftOut
+	}
+	var counts ObjectCounts
+	for _, object := range d.Objects {
+		switch object.Change {
+		case ObjectAdded:
+			counts.Added++
+		case ObjectChanged:
+			counts.Changed++
+		case ObjectRemoved:
+			counts.Removed++
+		case ObjectUnknown:
+			counts.Unknown++
+		}
+	}
+	return counts
 }
 
 // Stage is a set of deployments that start together.

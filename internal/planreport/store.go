@@ -17,16 +17,12 @@ const maxStored = 256 << 20
 
 // readReport reads the entries of a file. A file that cannot be read, or that is no report, has no
 // entries: it is replaced.
-func readReport(path string, extract func([]byte) ([]byte, error)) Report {
+func readReport(path string, parse func([]byte) (Report, error)) Report {
 	content, err := readFile(path)
 	if err != nil {
 		return Report{}
 	}
-	data, err := extract(content)
-	if err != nil {
-		return Report{}
-	}
-	report, err := parse(data)
+	report, err := parse(content)
 	if err != nil {
 		return Report{}
 	}
@@ -57,18 +53,20 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// parse reads a report. Other programs may have written any part of it.
-func parse(data []byte) (Report, error) {
+// parseJSON reads a report.
+func parseJSON(content []byte) (Report, error) {
 	var report Report
-	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(bytes.NewReader(content))
 	if err := decoder.Decode(&report); err != nil {
 		return Report{}, fmt.Errorf("reading a report: %w", err)
 	}
+	return checked(report)
+}
+
+// checked returns a report that was read. Other programs may have written any part of it.
+func checked(report Report) (Report, error) {
 	if report.Format != Format {
 		return Report{}, fmt.Errorf("reading a report: its format is %d, not %d", report.Format, Format)
-	}
-	if !withObjects(&report) {
-		return Report{}, errors.New("reading a report: its lists of objects are not those of a report")
 	}
 	seen := map[key]bool{}
 	for i := range report.Targets {

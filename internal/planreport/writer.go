@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,9 +29,9 @@ type Writer struct {
 type file struct {
 	path string
 	// data is the file that the entries of other processes are read from.
-	data    string
-	render  func(Report) ([]byte, error)
-	extract func([]byte) ([]byte, error)
+	data   string
+	render func(Report) ([]byte, error)
+	parse  func([]byte) (Report, error)
 }
 
 // Open returns a Writer for the files that the environment variable FLEET_REPORT names, separated
@@ -65,16 +66,14 @@ func ownerInName(owner string) string {
 func fileOf(path string) (file, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json":
-		return file{path: path, data: path, render: renderJSON, extract: unchanged}, nil
+		return file{path: path, data: path, render: renderJSON, parse: parseJSON}, nil
 	case ".html", ".htm":
-		return file{path: path, data: path, render: renderHTML, extract: extractHTML}, nil
+		return file{path: path, data: path, render: renderHTML, parse: parseHTML}, nil
 	case ".md":
-		return file{path: path, data: path + ".json", render: renderMarkdown, extract: unchanged}, nil
+		return file{path: path, data: path + ".json", render: renderMarkdown, parse: parseJSON}, nil
 	}
 	return file{}, fmt.Errorf("the name of a report ends in .html, .md or .json, not as %q", filepath.Base(path))
 }
-
-func unchanged(content []byte) ([]byte, error) { return content, nil }
 
 // IsWanted reports whether a report is written.
 func (w *Writer) IsWanted() bool { return w != nil }
@@ -111,7 +110,7 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 func (w *Writer) write(of file) error {
 	unlock := lock(filepath.Dir(of.path))
 	defer unlock()
-	merged := newReport(w.merge(readReport(of.data, of.extract).Targets))
+	merged := newReport(w.merge(readReport(of.data, of.parse).Targets))
 	content, err := of.render(merged)
 	if err != nil {
 		return err
@@ -156,15 +155,15 @@ func (w *Writer) merge(stored []Target) []Target {
 // its apply does. The entry for approval then stays.
 func (t *Target) isRepeatedBy(other *Target) bool {
 	return t.Operation == Create && other.Operation == Create && t.Run == other.Run && t.Unknown == other.Unknown &&
-		reflect.DeepEqual(t.decisions(), other.decisions())
+		slices.EqualFunc(t.Deployments, other.Deployments, isRepeated)
 }
 
-// decisions returns the deployments without what was read from clusters.
-func (t *Target) decisions() []Deployment {
-	decisions := make([]Deployment, len(t.Deployments))
-	for i, d := range t.Deployments {
-		d.Notes, d.Diff = nil, ""
-		decisions[i] = d
+// isRepeated reports whether two deployments are the same without what was read from clusters, and
+// without the objects if a page has left them out.
+func isRepeated(stored, own Deployment) bool {
+	if stored.LeftOut != nil {
+		stored.LeftOut, own.Objects = nil, nil
 	}
-	return decisions
+	stored.Notes, stored.Diff, own.Notes, own.Diff = nil, "", nil, ""
+	return reflect.DeepEqual(stored, own)
 }

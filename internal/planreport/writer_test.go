@@ -44,25 +44,38 @@ func add(t *testing.T, w *planreport.Writer, of planreport.Target, refreshed boo
 	}
 }
 
-// digests returns "name digest" of each entry. A page has its JSON between two tags.
+// digests returns "name digest" of each entry. A page has its JSON between two tags, with numbers of
+// texts in place of the texts.
 func digests(t *testing.T, path string) []string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var report struct {
+		Texts   []string
+		Targets []struct {
+			Name        string
+			Deployments []struct {
+				Digest any `json:"digest_after"`
+			}
+		}
+	}
 	if filepath.Ext(path) == ".html" {
 		_, after, _ := strings.Cut(string(content), `id="data">`)
 		data, _, _ := strings.Cut(after, "</script>")
 		content = []byte(data)
 	}
-	var report planreport.Report
 	if err := json.Unmarshal(content, &report); err != nil {
 		t.Fatalf("%v in %.200s", err, content)
 	}
 	found := []string{}
 	for _, of := range report.Targets {
-		found = append(found, of.Name+" "+of.Deployments[0].DigestAfter)
+		digest := of.Deployments[0].Digest
+		if number, ok := digest.(float64); ok {
+			digest = report.Texts[int(number)]
+		}
+		found = append(found, fmt.Sprint(of.Name, " ", digest))
 	}
 	return found
 }
@@ -337,7 +350,7 @@ func TestMarkdownIsCut(t *testing.T) {
 	if runes := len([]rune(text)); runes > 60_000 || runes < 59_000 {
 		t.Errorf("%d characters", runes)
 	}
-	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning. The HTML", 900-shown)
+	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning. The JSON", 900-shown)
 	if !strings.Contains(text, want) || shown < 100 {
 		t.Errorf("%d diffs are shown, and the text ends with %q, without %q", shown, text[len(text)-300:], want)
 	}

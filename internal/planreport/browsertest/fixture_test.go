@@ -153,6 +153,27 @@ func allChange(clusters, bundles, different, lines, objects int) planreport.Targ
 	return made
 }
 
+// noneEqual returns the plan with objects and lines of diffs that are all different.
+func noneEqual(of planreport.Target) planreport.Target {
+	diffs := map[string]string{}
+	for i := range of.Deployments {
+		d := &of.Deployments[i]
+		lines := strings.Split(of.Diffs[d.Diff], "\n")
+		for l := range lines {
+			lines[l] += fmt.Sprintf(" on %s for %s", d.Cluster, d.Release)
+		}
+		d.Diff = fmt.Sprintf("%s-%s", d.Cluster, d.Bundle)
+		diffs[d.Diff] = strings.Join(lines, "\n")
+		d.DigestBefore, d.DigestAfter = fmt.Sprintf("v1-%012x", i), fmt.Sprintf("v1-%012x", i+len(of.Deployments))
+		for o := range d.Objects {
+			d.Objects[o].Before, d.Objects[o].After = fmt.Sprintf("b%05d%06d", o, i), fmt.Sprintf("a%05d%06d", o, i)
+			d.Objects[o].Key += "-" + d.Cluster
+		}
+	}
+	of.Diffs = diffs
+	return of
+}
+
 func count(summary *planreport.Summary, action planreport.Action) {
 	numbers := map[planreport.Action]*int{
 		planreport.Add: &summary.Add, planreport.Change: &summary.Change, planreport.Remove: &summary.Remove,
