@@ -50,6 +50,46 @@ func TestPageHasEverythingOnce(t *testing.T) {
 	}
 }
 
+// The diff of an upgrade can leave out objects that are removed or added.
+func TestTextOfAChange(t *testing.T) {
+	t.Parallel()
+	objects := []Object{
+		{Key: "ConfigMap/shop/web", Change: ObjectChanged},
+		{Key: "PersistentVolumeClaim/shop/data", Change: ObjectRemoved},
+		{Key: "PersistentVolumeClaim/shop/data-1", Change: ObjectRemoved},
+		{Key: "Service/shop/web", Change: ObjectAdded},
+		{Key: "Secret/shop/web", Change: ObjectUnknown},
+	}
+	const all = "~ ConfigMap/shop/web\n- PersistentVolumeClaim/shop/data\n- PersistentVolumeClaim/shop/data-1\n+ Service/shop/web\n? Secret/shop/web"
+	for name, test := range map[string]struct {
+		action     Action
+		diff, want string
+	}{
+		"no diff": {Change, "", all},
+		"a diff of what changes": {
+			Change, "~ ConfigMap/shop/web: data\n- a: b\n+ a: c",
+			"- PersistentVolumeClaim/shop/data\n- PersistentVolumeClaim/shop/data-1\n\n~ ConfigMap/shop/web: data\n- a: b\n+ a: c\n\n+ Service/shop/web",
+		},
+		"an object that stays": {
+			Change, "= PersistentVolumeClaim/shop/data-1, stays on the cluster (x: keep)",
+			"- PersistentVolumeClaim/shop/data\n\n= PersistentVolumeClaim/shop/data-1, stays on the cluster (x: keep)\n\n+ Service/shop/web",
+		},
+		"a line of a manifest that looks like one that stays": {
+			Change, "+ = PersistentVolumeClaim/shop/data, stays on the cluster",
+			"- PersistentVolumeClaim/shop/data\n- PersistentVolumeClaim/shop/data-1\n\n+ = PersistentVolumeClaim/shop/data, stays on the cluster\n\n+ Service/shop/web",
+		},
+		"a removal": {Remove, "- ConfigMap/shop/web", "- ConfigMap/shop/web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := Deployment{Action: test.action, Objects: objects}
+			if diff := cmp.Diff(test.want, d.text(test.diff)); diff != "" {
+				t.Errorf("the text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // unequal returns a target in which no object and no line of a diff is equal to another one.
 func unequal(name string, action Action, deployments, objects int) Target {
 	made := Target{Owner: "o", Name: name, Operation: Create, Diffs: map[string]string{}}

@@ -212,7 +212,7 @@ func changeBlocks(t *Target) []block {
 		if !slices.Contains([]Action{Remove, Change, Add}, d.Action) {
 			continue
 		}
-		id := fmt.Sprintf("%s\n%s\n%s\n%q\n%s", d.Bundle, d.shown(), d.Diff, d.Notes, objectLines(&d))
+		id := fmt.Sprintf("%s\n%s\n%s\n%q\n%s", d.Bundle, d.shown(), d.Diff, d.Notes, objectLines(d.Objects))
 		if known[id] == nil {
 			known[id] = &sameChange{of: d}
 			changes = append(changes, known[id])
@@ -248,7 +248,7 @@ func (t *Target) details(change *sameChange) string {
 		lines = append(lines, "- "+code(mask.PrintableLine(note))+"\n")
 	}
 	text.WriteString(strings.Join(lines, ""))
-	if shown := cmp.Or(t.Diffs[d.Diff], objectLines(d)); shown != "" {
+	if shown := d.text(t.Diffs[d.Diff]); shown != "" {
 		if len(lines) > 0 {
 			text.WriteString("\n")
 		}
@@ -295,13 +295,32 @@ func (d *Deployment) objectsText() string {
 	return "objects " + strings.Join(parts, " ")
 }
 
-// objectLines returns a line for each object that changes.
-func objectLines(d *Deployment) string {
+// text returns the diff of a deployment, or else a line for each object that changes. The diff of an
+// upgrade can leave out objects that are removed or added, so their lines are before and after it.
+func (d *Deployment) text(diff string) string {
+	if diff == "" || d.Action != Change {
+		return cmp.Or(diff, objectLines(d.Objects))
+	}
+	var removed, added []Object
+	for _, object := range d.Objects {
+		switch {
+		case object.Change == ObjectAdded:
+			added = append(added, object)
+		case object.Change == ObjectRemoved && !strings.Contains("\n"+diff, "\n= "+object.Key+", stays "):
+			removed = append(removed, object)
+		}
+	}
+	parts := []string{objectLines(removed), diff, objectLines(added)}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
+}
+
+// objectLines returns a line for each object.
+func objectLines(objects []Object) string {
 	signs := map[ObjectChange]string{ObjectAdded: "+ ", ObjectChanged: "~ ", ObjectRemoved: "- ", ObjectUnknown: "? "}
-	lines := make([]string, 0, len(d.Objects))
-	for i, object := range d.Objects {
+	lines := make([]string, 0, len(objects))
+	for i, object := range objects {
 		if i == maxObjects {
-			lines = append(lines, "... "+counted(len(d.Objects)-i, "more object"))
+			lines = append(lines, "... "+counted(len(objects)-i, "more object"))
 			break
 		}
 		lines = append(lines, signs[object.Change]+object.Key)

@@ -39,7 +39,8 @@ func TestChanges(t *testing.T) {
 	expect(t, b, `document.querySelectorAll("#changes details:not([open])").length`, 0)
 	const web = `document.querySelector('#changes details[data-action="change"]')`
 	expect(t, b, web+`.querySelector(".where").innerText`, "eu-1, us-1, ap-1, eu-2, us-2")
-	expect(t, b, web+`.querySelector("pre").innerText.trimEnd()`, diffText)
+	// The diff does not have the added object.
+	expect(t, b, web+`.querySelector("pre").innerText.trimEnd()`, diffText+"\n \n+ PodDisruptionBudget.policy/shop/web")
 	expect(t, b, web+`.querySelector(".facts").innerText`, "chart web-1.5.0 · release web/web · stages 1, 2 of 2 · commit 4be0ac881d → 91c3d27fe0 Release web 1.5.0 by Jane Doe")
 	expect(t, b, `[...document.querySelectorAll("#commits li")].map((item) => item.innerText)`, []string{"https://github.com/acme/fleet 4be0ac881d → 91c3d27fe0 Release web 1.5.0 by Jane Doe"})
 	expect(t, b, `document.querySelector('#changes details[data-action="held"]').innerText.includes("the bundle or the cluster is paused")`, true)
@@ -53,6 +54,21 @@ func TestChanges(t *testing.T) {
 	expect(t, b, `document.activeElement.textContent`, "Warnings")
 	expect(t, b, `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.activeElement.getBoundingClientRect())`, true)
 	b.expectQuiet(t, path)
+}
+
+// Objects that the diff of an upgrade leaves out have a line each. A removed object that stays on the
+// cluster has its line in the diff.
+func TestRemovedObjects(t *testing.T) {
+	t.Parallel()
+	of := fleetOf(3, 1)
+	for i := range of.Deployments[:2] {
+		of.Deployments[i].Objects = append(of.Deployments[i].Objects,
+			planreport.Object{Key: "PersistentVolumeClaim/shop/data", Change: planreport.ObjectRemoved}, planreport.Object{Key: "PersistentVolumeClaim/shop/data-1", Change: planreport.ObjectRemoved})
+	}
+	of.Diffs["d1"] = "= PersistentVolumeClaim/shop/data-1, stays on the cluster (helm.sh/resource-policy: keep)"
+	b := show(t, written(t, "plan.html", of), 1400, 900)
+	expect(t, b, `document.querySelector('#changes details[data-action="change"] pre').innerText.split("\n").filter((line) => line.trim())`,
+		[]string{"- PersistentVolumeClaim/shop/data", of.Diffs["d1"], "+ PodDisruptionBudget.policy/shop/web"})
 }
 
 // The first clusters of a change are visible, and the others after a click.
@@ -208,7 +224,8 @@ func TestLeftOut(t *testing.T) {
 	const items = `[...document.querySelectorAll("#changes > li")].filter((item) => !item.querySelector("pre"))`
 	expect(t, b, items+`.reduce((sum, item) => sum + Number(item.querySelector("h3").innerText.match(/on (\d+) cluster/)[1]), 0)`, 1000-shown)
 	expect(t, b, items+`.every((item) => item.innerText.includes("objects ~12") && item.innerText.includes("FLEET_REPORT=plan.json has them"))`, true)
-	expect(t, b, `[...document.querySelectorAll("#changes > li")].filter((item) => item.querySelector("h3").innerText.includes("objects ~11 −1") && item.querySelector("pre")).length`, 1)
+	expect(t, b, `[...document.querySelectorAll("#changes > li")].filter((item) => item.querySelector("h3").innerText.includes("objects ~11 −1")).map((item) => item.querySelector("pre").innerText.split("\n")[0])`,
+		[]string{"- PersistentVolumeClaim/shop/data"})
 	expect(t, b, cut, []string{})
 
 	// A deployment in the table says so, too.

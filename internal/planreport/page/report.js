@@ -67,8 +67,9 @@
     byId("name").textContent = target.name;
     document.title = "Plan of target " + target.name;
     const doing = { create: "creates the target", update: "updates the target", destroy: "destroys the target" }[target.operation] || "";
-    byId("about").textContent = ["owner " + target.owner, "the plan " + doing, counted(target.clusters.length, "cluster") + " \u00d7 " + counted(target.bundles.length, "bundle"),
-      "planned " + target.planned_at.replace("T", " ").replace("Z", " UTC")].join(" \u00b7 ");
+    const planned = make("time", { datetime: target.planned_at }, target.planned_at.replace("T", " ").replace("Z", " UTC"));
+    const about = ["owner " + target.owner, "the plan " + doing, counted(target.clusters.length, "cluster") + " \u00d7 " + counted(target.bundles.length, "bundle"), "planned "];
+    byId("about").replaceChildren(about.join(" \u00b7 "), planned);
     byId("unknown").hidden = !target.unknown;
     byId("unknown").textContent = target.unknown ? "Nothing of this target is known before the apply. Not known yet: " + target.unknown + "." : "";
     changes = distinctChanges();
@@ -229,11 +230,19 @@
     return counts.length > 0 ? "objects " + counts.map(([sign, number]) => sign + number).join(" ") : "no object changes";
   }
 
-  // textOf returns the diff of a deployment, or else a line for each object that changes.
+  // textOf returns the diff of a deployment, or else a line for each object that changes. The diff of an
+  // upgrade can leave out objects that are removed or added, so their lines are before and after it.
   function textOf(d) {
-    if (d.diff && Object.hasOwn(target.diffs, d.diff)) return target.diffs[d.diff];
-    const most = 100;
+    const diff = d.diff && Object.hasOwn(target.diffs, d.diff) ? target.diffs[d.diff] : "";
     const objects = d.objects || [];
+    if (!diff || d.action !== "change") return diff || objectLines(objects);
+    const stays = (object) => ("\n" + diff).includes("\n= " + object.key + ", stays ");
+    const removed = objects.filter((object) => object.change === "removed" && !stays(object));
+    return [objectLines(removed), diff, objectLines(objects.filter((object) => object.change === "added"))].filter((part) => part !== "").join("\n\n");
+  }
+
+  function objectLines(objects) {
+    const most = 100;
     const signs = new Map([...objectSigns, ["removed", "-"]]);
     const lines = objects.slice(0, most).map((object) => (signs.get(object.change) || "?") + " " + object.key);
     if (objects.length > most) lines.push("... " + counted(objects.length - most, "more object"));
