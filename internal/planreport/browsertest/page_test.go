@@ -2,8 +2,6 @@ package browsertest_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -200,20 +198,5 @@ func TestContrast(t *testing.T) {
 		if ratio, ok := found[0].(float64); !ok || ratio < 4.5 {
 			t.Errorf("%s: contrast %v", scheme, found)
 		}
-	}
-}
-
-// TestPicture writes the picture of the README to the file that FLEET_PICTURE names, if set.
-func TestPicture(t *testing.T) {
-	t.Parallel()
-	to := os.Getenv("FLEET_PICTURE")
-	if to == "" {
-		t.Skip("FLEET_PICTURE names no file")
-	}
-	b := show(t, written(t, "plan.html", takingOver(removingNothing(fleetOf(9, 6)))), 1240, 1320)
-	var picture []byte
-	b.run(t, chromedp.CaptureScreenshot(&picture))
-	if err := os.WriteFile(filepath.Clean(to), picture, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
