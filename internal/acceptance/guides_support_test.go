@@ -1,19 +1,12 @@
 package acceptance_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -48,7 +41,8 @@ func newGuideFleet(t *testing.T) *guideFleet {
 		gitrepo:  `branch = "main"`,
 		bundles:  "fleet_gitrepo.apps.bundles",
 	}
-	f.addPrograms(t)
+	f.workspace.env = append(f.shellEnv(t, f.kubeconfig(), map[string]program{"helm": testenv.HelmCLI, "kubectl": testenv.KubectlCLI}),
+		"TF_CLI_ARGS_plan=-input=false", "TF_CLI_ARGS_apply=-auto-approve -input=false")
 	if _, err := f.git.Commit(t.Context(), "fleet", "main", "Deploy web", f.files("blue")); err != nil {
 		t.Fatal(err)
 	}
@@ -58,31 +52,6 @@ func newGuideFleet(t *testing.T) *guideFleet {
 	f.shell(t, "git clone --quiet "+f.git.URL("fleet")+" fleet")
 	f.arrange(t)
 	return f
-}
-
-// addPrograms puts terraform, helm and kubectl into the path of the shell.
-func (f *guideFleet) addPrograms(t *testing.T) {
-	t.Helper()
-	kubectl, err := testenv.KubectlCLI(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	helm, err := testenv.HelmCLI(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := filepath.Join(f.dir, "bin")
-	if err := os.Mkdir(programs, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	for name, program := range map[string]string{"terraform": f.cli, "helm": helm, "kubectl": kubectl} {
-		if err := os.Symlink(program, filepath.Join(programs, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.workspace.env = append(f.workspace.env, "PATH="+programs+":"+os.Getenv("PATH"), "HOME="+f.dir, "KUBECONFIG="+filepath.Join(f.dir, "kubeconfig"),
-		"TF_CLI_ARGS=-no-color", "TF_CLI_ARGS_plan=-input=false", "TF_CLI_ARGS_apply=-auto-approve -input=false",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 }
 
 // files are the files of the repository: a chart with a workload that has a color, and a test.
@@ -99,23 +68,15 @@ func (f *guideFleet) files(color string) map[string]string {
 	}
 }
 
+func (f *guideFleet) kubeconfig() string { return filepath.Join(f.dir, "kubeconfig") }
+
 // arrange writes the configuration and the kubeconfig.
 func (f *guideFleet) arrange(t *testing.T) {
 	t.Helper()
-	path := filepath.Join(f.dir, "kubeconfig")
-	config, err := clientcmd.LoadFromFile(f.fixture.env.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, i := range f.contexts {
-		config.Contexts[name] = config.Contexts[f.fixture.env.Contexts()[i]]
-	}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	writeContexts(t, f.fixture.env, f.kubeconfig(), f.contexts)
 	var clusters strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(f.clusters)) {
-		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %[1]q, %[3]s }\n", name, path, f.clusters[name])
+		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %[1]q, %[3]s }\n", name, f.kubeconfig(), f.clusters[name])
 	}
 	version := ""
 	if f.version != "" {
@@ -156,14 +117,7 @@ func (f *guideFleet) here(text string) string {
 // try runs commands of a guide in a shell, which ends with the first that fails.
 func (f *guideFleet) try(t *testing.T, commands string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, "sh", "-euc", f.here(commands))
-	command.Dir, command.Env = f.dir, f.workspace.env
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	err := command.Run()
-	return output.String(), err
+	return tryShell(t, f.dir, f.workspace.env, f.here(commands), "")
 }
 
 // shell runs commands that must succeed.

@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -40,20 +39,29 @@ type reader struct {
 func newReader(t *testing.T, env *testenv.Env) *reader {
 	t.Helper()
 	w := newWorkspace(t)
-	kubectl, err := testenv.KubectlCLI(t.Context(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := filepath.Join(w.dir, ".kube", "config")
+	writeContexts(t, env, kubeconfig, map[string]int{"kind-dev": 0, "kind-prod": 1})
+	putProvider(t, filepath.Join(w.dir, ".terraform.d", "plugins"))
+	return &reader{dir: t.TempDir(), env: append(w.shellEnv(t, kubeconfig, map[string]program{"kubectl": testenv.KubectlCLI}), "TF_CLI_CONFIG_FILE="+os.DevNull)}
+}
+
+// program returns the path of a program.
+type program func(ctx context.Context, log testenv.Log) (string, error)
+
+// shellEnv is the environment of a shell that has terraform and other programs.
+func (w *workspace) shellEnv(t *testing.T, kubeconfig string, others map[string]program) []string {
+	t.Helper()
 	programs := filepath.Join(w.dir, "programs")
 	link(t, w.cli, filepath.Join(programs, "terraform"))
-	link(t, kubectl, filepath.Join(programs, "kubectl"))
-	writeContexts(t, env, filepath.Join(w.dir, ".kube", "config"), "kind-dev", "kind-prod")
-	putProvider(t, filepath.Join(w.dir, ".terraform.d", "plugins"))
-	return &reader{dir: t.TempDir(), env: append(w.env,
-		"HOME="+w.dir, "KUBECONFIG="+filepath.Join(w.dir, ".kube", "config"), "PATH="+programs+":"+os.Getenv("PATH"),
-		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_CLI_ARGS=-no-color",
-		"GIT_AUTHOR_NAME=Reader", "GIT_AUTHOR_EMAIL=reader@example.com", "GIT_COMMITTER_NAME=Reader", "GIT_COMMITTER_EMAIL=reader@example.com",
-	)}
+	for name, find := range others {
+		path, err := find(t.Context(), t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link(t, path, filepath.Join(programs, name))
+	}
+	return append(w.env, "PATH="+programs+":"+os.Getenv("PATH"), "HOME="+w.dir, "KUBECONFIG="+kubeconfig, "TF_CLI_ARGS=-no-color",
+		"GIT_AUTHOR_NAME=Reader", "GIT_AUTHOR_EMAIL=reader@example.com", "GIT_COMMITTER_NAME=Reader", "GIT_COMMITTER_EMAIL=reader@example.com")
 }
 
 func (r *reader) write(t *testing.T, name, content string) {
@@ -87,8 +95,8 @@ func link(t *testing.T, target, path string) {
 	}
 }
 
-// writeContexts writes a kubeconfig in which the first contexts of the environment have these names.
-func writeContexts(t *testing.T, env *testenv.Env, path string, names ...string) {
+// writeContexts writes a kubeconfig with contexts of the environment. names has their numbers.
+func writeContexts(t *testing.T, env *testenv.Env, path string, names map[string]int) {
 	t.Helper()
 	from, err := clientcmd.LoadFromFile(env.Kubeconfig())
 	if err != nil {
@@ -99,7 +107,7 @@ func writeContexts(t *testing.T, env *testenv.Env, path string, names ...string)
 	}
 	written := clientcmdapi.NewConfig()
 	written.Clusters, written.AuthInfos = from.Clusters, from.AuthInfos
-	for i, name := range names {
+	for name, i := range names {
 		written.Contexts[name] = from.Contexts[env.Contexts()[i]]
 	}
 	if err := clientcmd.WriteToFile(*written, path); err != nil {
@@ -160,18 +168,23 @@ func (r *reader) run(t *testing.T, commands string) {
 // try runs commands where the last ones have ended, and says yes to Terraform.
 func (r *reader) try(t *testing.T, commands string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
 	end := filepath.Join(t.TempDir(), "end")
-	command := exec.CommandContext(ctx, "sh", "-euc", commands+"\npwd > "+end)
-	command.Dir, command.Env, command.Stdin = r.dir, r.env, strings.NewReader("yes\n")
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	err := command.Run()
+	output, err := tryShell(t, r.dir, r.env, commands+"\npwd > "+end, "yes\n")
 	if err == nil {
 		r.dir = strings.TrimSpace(read(t, end))
 	}
-	return output.String(), err
+	return output, err
+}
+
+// tryShell runs commands in a shell, which ends with the first that fails.
+func tryShell(t *testing.T, dir string, env []string, commands, answers string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "sh", "-euc", commands)
+	command.Dir, command.Env, command.Stdin = dir, env, strings.NewReader(answers)
+	output, err := command.CombinedOutput()
+	return string(output), err
 }
 
 // missingIn returns the first lines of an excerpt that an output does not have. A line "..." stands for
