@@ -16,7 +16,8 @@ GPG_FINGERPRINT=$(gpg --batch --with-colons --list-secret-keys | awk -F: '$1 == 
 export GPG_FINGERPRINT
 gpg --batch --armor --export >"$keys/public.asc"
 
-go tool -modfile=internal/tools/goreleaser/go.mod goreleaser release --snapshot --clean
+# Nine platforms need an hour of one core from an empty cache. By default goreleaser stops after an hour.
+go tool -modfile=internal/tools/goreleaser/go.mod goreleaser release --snapshot --clean --timeout 6h
 
 # goreleaser uploads this file, but does not write it.
 sums=${name}_${VERSION}_SHA256SUMS
