@@ -106,13 +106,13 @@ func TestAccOnErrorHoldsARollout(t *testing.T) {
 	w.apply(t)
 	configure("2", "b")
 	said := w.run(t, "apply", "-input=false", "-auto-approve")
-	expectSays(t, said, "no template here", "maxUnavailable allows 1")
+	expectSays(t, said, "no template here", "maxUnavailable (1) allows no upgrade")
 	for i := range 3 {
 		if got := s.value(t, i, "app"); got != "1" {
 			t.Errorf("cluster %d has %q, want 1", i, got)
 		}
 	}
-	if said := w.expectEmptyPlan(t); !strings.Contains(unwrapped(said), "maxUnavailable allows 1") {
+	if said := w.expectEmptyPlan(t); !strings.Contains(unwrapped(said), "maxUnavailable (1) allows no upgrade") {
 		t.Errorf("the second plan does not warn:\n%s", said)
 	}
 }

@@ -247,7 +247,7 @@ func TestAccCanaryFails(t *testing.T) {
 
 	s.forbidPods(t, 2)
 	config("pause:3.10", "3s")
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "upgrading c/web failed", "held: a/web, b/web", "cluster c is not ready, and maxUnavailable allows 1")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "upgrading c/web failed", "held: a/web, b/web", "cluster c is not ready, so maxUnavailable (1) allows no upgrade")
 	if diff := cmp.Diff(map[string]string{
 		"a/web": "Ready", "b/web": "Ready", "c/web": "ErrApplied", "a/free": "Ready", "b/free": "Ready", "c/free": "Ready",
 	}, w.states(t)); diff != "" {

@@ -230,7 +230,7 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 	if count(r.members, at.isUnavailable) < r.max {
 		where, counted, most = "partition "+p.name+" of ", p.members, p.max
 	}
-	return &HeldError{Reason: fmt.Sprintf("of %sthe rollout of bundle %s, %s not ready, and maxUnavailable allows %d",
+	return &HeldError{Reason: fmt.Sprintf("in %sthe rollout of bundle %s, %s not ready, so maxUnavailable (%d) allows no upgrade of a ready cluster",
 		where, r.bundle, at.clusters(counted, at.isUnavailable), most)}
 }
 

@@ -57,8 +57,8 @@ func TestRollout(t *testing.T) {
 		"beyond the budget the rest is held": {
 			strategy: "  maxUnavailable: 1\n", adjust: all, ends: failing("b/w"), rounds: []string{"a/w", "b/w"},
 			held: map[string]string{
-				"c/w": "of the rollout of bundle w, cluster b is not ready, and maxUnavailable allows 1",
-				"d/w": "of the rollout of bundle w, cluster b is not ready, and maxUnavailable allows 1",
+				"c/w": "in the rollout of bundle w, cluster b is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
+				"d/w": "in the rollout of bundle w, cluster b is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
 			},
 		},
 		"the next apply resumes": {
@@ -68,9 +68,9 @@ func TestRollout(t *testing.T) {
 		"what is not ready uses up the budget": {
 			strategy: "  maxUnavailable: 1\n", adjust: map[string]func(*rollout.Step){"a": kept("NotReady"), "b": at("Ready"), "c": at("Ready"), "d": at("Ready")},
 			held: map[string]string{
-				"b/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
-				"c/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
-				"d/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
+				"b/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
+				"c/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
+				"d/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
 			},
 		},
 		"what stays modified serves all the same": {
@@ -84,9 +84,9 @@ func TestRollout(t *testing.T) {
 		"the canary fails": {
 			strategy: "  maxUnavailable: 1\n" + canary, adjust: all, ends: failing("a/w"), rounds: []string{"a/w"},
 			held: map[string]string{
-				"b/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
-				"c/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
-				"d/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
+				"b/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
+				"c/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
+				"d/w": "in the rollout of bundle w, cluster a is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster",
 			},
 		},
 		"the canary fails and all of it may": { // As in Fleet, 100 % is the default.

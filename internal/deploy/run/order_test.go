@@ -364,7 +364,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			asked.Write = wanted
 			outcome := clusters.engine().Apply(t.Context(), asked)
 
-			const held = "it is held: of the rollout of bundle web, cluster c is not ready, and maxUnavailable allows 1"
+			const held = "it is held: in the rollout of bundle web, cluster c is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster"
 			reasons := because(outcome.Failures)
 			delete(reasons, "c/web")
 			if diff := cmp.Diff(map[string]string{"a/web": held, "b/web": held, "d/web": held}, reasons); diff != "" {
