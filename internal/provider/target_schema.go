@@ -143,7 +143,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Optional: true,
 				MarkdownDescription: "What a plan shows of the changes in objects. `auto` (default): the changed lines, without values of Secrets and without texts of the Terraform configuration, because they can be sensitive. " +
 					"`rendered`: also these texts, and objects that are added or removed. `summary`: nothing. Changing this setting deploys nothing. " +
-					"[How to trust a plan](../guides/plans.md#what-changes-in-the-objects) has the details.",
+					"[Plans in detail](../guides/plan-details.md#what-changes-in-the-objects) has the details.",
 				Validators: []validator.String{stringvalidator.OneOf(string(plan.DiffAuto), string(plan.DiffRendered), string(plan.DiffSummary))},
 			},
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
