@@ -196,7 +196,11 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "How long the whole create may take, a duration such as `30m` or `1h30m`. Default `1h`.",
+				Update: true, UpdateDescription: "How long a whole update may take. Default `1h`.",
+				Delete: true, DeleteDescription: "How long the whole destruction may take. Default `1h`. It counts when an apply has stored it in the state.",
+			}),
 		},
 	}
 }

@@ -22,7 +22,7 @@ func valuesWriteOnlyAttribute() schema.DynamicAttribute {
 		MarkdownDescription: "Secret values: an object from the name of a bundle to its values, an object or a map written as YAML or JSON. " +
 			"They are merged last, also over `valuesFrom`, and `${ }` in them is not a template. Terraform stores them in no plan and no state. They can be ephemeral. " +
 			"Every write of a release uses the current value. Change a value only together with its version in `values_wo_version`: " +
-			"a changed value alone deploys nothing. Needs Terraform 1.11 or OpenTofu 1.11. See the guide [Secrets](../guides/secrets.md).",
+			"a changed value alone deploys nothing. See the guide [Secrets](../guides/secrets.md).",
 	}
 }
 

@@ -1,5 +1,4 @@
 # A password that is in no plan and no state: the configuration passes it to the releases with each write.
-# It needs Terraform 1.11 or OpenTofu 1.11.
 terraform {
   required_version = ">= 1.11"
   required_providers {
