@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 )
 
 // guideTests prepares each guide whose commands TestAccGuides runs, and returns a step for each
@@ -125,21 +127,20 @@ func rollBack(t *testing.T) []guideStep {
 	f := newGuideFleet(t)
 	blocks := guideConfiguration(t, "roll-back")
 	variable, _, _ := strings.Cut(blocks[0], "resource ")
-	const key = "adoption_key = terraform_data.prod.id\n"
-	data := "resource \"terraform_data\" \"prod\" {}\n"
-	f.gitrepo, f.target = "branch = var.revision == null ? \"main\" : null\n  revision = var.revision", key
-	f.more = variable + data
+	f.gitrepo, f.more = "branch = var.revision == null ? \"main\" : null\n  revision = var.revision", variable
 	f.arrange(t)
-	f.shell(t, "terraform apply -target=terraform_data.prod")
 	f.apply(t)
 	f.commit(t, map[string]string{valuesFile: "replicas: 1\ncolor: green\n"})
 	f.apply(t)
-	var commit string
+	const key = "adoption_key = terraform_data.prod.id\n"
+	more, rules := variable+"resource \"terraform_data\" \"prod\" {}\n", f.rules
 	var before record
-	behind := func(more string) string {
+	behind := func(commit, rules string) string {
 		block := regexp.MustCompile(`revision = "[0-9a-f]{40}"`).ReplaceAllLiteralString(f.here(blocks[1]), fmt.Sprintf("revision = %q", commit))
-		return variable + data + strings.Replace(block, "  targets ", more+"  targets ", 1)
+		return more + regexp.MustCompile(`(?m)^ *targets .*\n`).ReplaceAllLiteralString(block, rules)
 	}
+	const only = `targets      = [{ cluster_name = "us-1" }]`
+	var commit string
 	return []guideStep{
 		{begins: "terraform state show", in: f, after: func(t *testing.T, output string) {
 			t.Helper()
@@ -155,16 +156,29 @@ func rollBack(t *testing.T) []guideStep {
 		{begins: "terraform plan\nterraform apply", in: f, before: func(t *testing.T) {
 			t.Helper()
 			before = f.release(t, 1)
-			f.clusters["us-1"] = `labels = { env = "behind" }`
-			f.target = key + "depends_on = [fleet_cluster_target.behind]"
-			f.more = behind("")
+			f.more, f.target = more, key
+			f.arrange(t)
+			f.apply(t)
+			if after := f.release(t, 1); after.revision != before.revision {
+				t.Errorf("the adoption key made of %v %v", before, after)
+			}
+			if !strings.Contains(blocks[1], only) {
+				t.Fatalf("the second target of the guide does not select us-1:\n%s", blocks[1])
+			}
+			commit = strings.TrimSpace(f.shell(t, "git -C fleet rev-parse HEAD~1"))
+			f.clusters["us-1"] = `labels = { env = "prod", behind = "true" }`
+			f.rules, f.target = blocks[2], key+"depends_on = [fleet_cluster_target.behind]"
+			f.more = behind(commit, only+"\n")
 			f.arrange(t)
 		}, after: func(t *testing.T, _ string) {
 			t.Helper()
+			f.expectColor(t, 0, "green")
+			f.expectColor(t, 1, "blue")
+			before = f.release(t, 1)
 			f.commit(t, map[string]string{valuesFile: "replicas: 1\ncolor: red\n"})
 			f.apply(t)
 			f.expectColor(t, 0, "red")
-			f.expectColor(t, 1, "green")
+			f.expectColor(t, 1, "blue")
 			if after := f.release(t, 1); after != before {
 				t.Errorf("the release that stays behind was %v and is %v", before, after)
 			}
@@ -172,13 +186,13 @@ func rollBack(t *testing.T) []guideStep {
 		}},
 		{begins: "terraform apply", in: f, before: func(t *testing.T) {
 			t.Helper()
-			f.clusters["us-1"], f.target = inProd, key
-			f.more = strings.Replace(behind("allow_empty = true\n  depends_on = [fleet_cluster_target.prod]\n"), `cluster_name = "us-1"`, `cluster_selector = { match_labels = { env = "behind" } }`, 1)
+			f.clusters["us-1"], f.rules, f.target = inProd, blocks[2], key
+			f.more = behind(commit, blocks[3])
 			f.arrange(t)
 		}, after: func(t *testing.T, _ string) {
 			t.Helper()
 			f.expectColor(t, 1, "red")
-			f.more = variable + data
+			f.more, f.rules = more, rules
 			f.arrange(t)
 			f.apply(t)
 			if after := f.release(t, 1); after.revision != next(t, before.revision) {
@@ -193,7 +207,7 @@ func rollBack(t *testing.T) []guideStep {
 func guideConfiguration(t *testing.T, guide string) []string {
 	t.Helper()
 	var blocks []string
-	for _, found := range regexp.MustCompile("(?ms)^```terraform\n(.*?)^```$").FindAllStringSubmatch(read(t, guides+guide+".md.tmpl"), -1) {
+	for _, found := range regexp.MustCompile("(?ms)^ *```terraform\n(.*?)^ *```$").FindAllStringSubmatch(read(t, guides+guide+".md.tmpl"), -1) {
 		blocks = append(blocks, found[1])
 	}
 	return blocks
@@ -380,27 +394,41 @@ func largeChanges(t *testing.T) []guideStep {
 func migrate(t *testing.T) []guideStep {
 	t.Helper()
 	f, agents := newGuideFleet(t), newGuideFleet(t)
+	blocks := guideConfiguration(t, "migrate")
+	charts := charttest.New(t, charttest.Options{})
+	chart := charttest.Chart{Name: "web", Version: "1.0.0", Files: map[string]string{}}
+	for name, content := range f.files("blue") {
+		chart.Files[strings.TrimPrefix(name, "apps/web/")] = content
+	}
+	delete(chart.Files, "fleet.yaml")
+	charts.AddChart(chart)
+	fromHelm := strings.ReplaceAll(blocks[0], "https://charts.example.com", charts.RepositoryURL())
 	for _, cluster := range []string{"eu-1", "us-1"} {
 		f.shell(t, "helm install web fleet/apps/web --namespace shop --create-namespace --set color=green --wait --kube-context "+cluster)
 	}
 	f.write(t, "former/terraform.tfstate", `{"version": 4, "terraform_version": "1.11.0", "serial": 1, "lineage": "x", "outputs": {}, "resources": [{
 		"mode": "managed", "type": "helm_release", "name": "web", "provider": "provider[\"registry.terraform.io/hashicorp/helm\"]", "instances": [{"schema_version": 1, "attributes": {"id": "web"}}]}]}`)
 	agents.helm4(t, 0, "fleet.v1.json", "fleet.v2.json")
-	agents.more, agents.bundles = agents.web(), "fleet_bundle.web.bundles"
-	delete(agents.clusters, "us-1")
+	agents.shell(t, "git -C fleet rm --quiet -r apps")
+	agents.commit(t, map[string]string{
+		"apps/web/fleet.yaml":         "defaultNamespace: " + agents.namespace + "\nhelm: {releaseName: web}\n",
+		"apps/web/Chart.yaml":         "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"apps/web/templates/web.yaml": webTemplates,
+	})
 	var pods []string
 	return []guideStep{
 		{begins: "helm list", in: f, after: func(t *testing.T, output string) {
 			t.Helper()
 			expectMention(t, output, "web-1.0.0", "color: green")
-			f.commit(t, map[string]string{valuesFile: "replicas: 1\ncolor: green\n"})
 			pods = f.pods(t, 0)
 		}},
-		{begins: "terraform plan", in: f},
 		{begins: "terraform plan", in: f, before: func(t *testing.T) {
 			t.Helper()
-			f.target = `take_ownership_of = ["eu-1/web", "us-1/web"]`
-			f.arrange(t)
+			f.follow(t, fromHelm)
+		}},
+		{begins: "terraform plan", in: f, before: func(t *testing.T) {
+			t.Helper()
+			f.follow(t, strings.Replace(fromHelm, "  targets =", "  take_ownership_of = [\"eu-1/web\", \"us-1/web\"]\n  targets =", 1))
 		}},
 		{begins: "terraform apply", in: f, after: func(t *testing.T, _ string) {
 			t.Helper()
@@ -410,14 +438,12 @@ func migrate(t *testing.T) []guideStep {
 		}},
 		{begins: "terraform apply", in: f, before: func(t *testing.T) {
 			t.Helper()
-			f.target = ""
-			f.arrange(t)
+			f.follow(t, fromHelm)
 		}},
 		{begins: "terraform -chdir=former state rm", in: f},
 		{begins: "terraform plan", in: agents, before: func(t *testing.T) {
 			t.Helper()
-			agents.target = "take_ownership = true"
-			agents.arrange(t)
+			agents.follow(t, blocks[1])
 		}},
 		{begins: "terraform apply", in: agents, after: func(t *testing.T, _ string) {
 			t.Helper()
@@ -427,8 +453,7 @@ func migrate(t *testing.T) []guideStep {
 		}},
 		{begins: "terraform apply", in: agents, before: func(t *testing.T) {
 			t.Helper()
-			agents.target = ""
-			agents.arrange(t)
+			agents.follow(t, strings.Replace(blocks[1], "  take_ownership = true\n", "", 1))
 		}},
 	}
 }

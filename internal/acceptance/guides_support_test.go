@@ -24,10 +24,10 @@ type guideFleet struct {
 	contexts map[string]int
 	// version is the constraint for the provider.
 	version string
-	// gitrepo and target are attributes.
-	gitrepo, target string
-	// bundles are those of the target, and more is the rest of the configuration.
-	bundles, more string
+	// gitrepo and target are attributes, and rules are the targets of the target.
+	gitrepo, target, rules string
+	// more is the rest of the configuration.
+	more string
 }
 
 const inProd = `labels = { env = "prod" }`
@@ -39,7 +39,7 @@ func newGuideFleet(t *testing.T) *guideFleet {
 		clusters: map[string]string{"eu-1": inProd, "us-1": inProd},
 		contexts: map[string]int{"eu-1": 0, "us-1": 1},
 		gitrepo:  `branch = "main"`,
-		bundles:  "fleet_gitrepo.apps.bundles",
+		rules:    `targets = [{ cluster_selector = { match_labels = { env = "prod" } } }]`,
 	}
 	f.workspace.env = append(f.shellEnv(t, f.kubeconfig(), map[string]program{"helm": testenv.HelmCLI, "kubectl": testenv.KubectlCLI}),
 		"TF_CLI_ARGS_plan=-input=false", "TF_CLI_ARGS_apply=-auto-approve -input=false")
@@ -101,12 +101,20 @@ resource "fleet_gitrepo" "apps" {
 }
 resource "fleet_cluster_target" "prod" {
   name    = "prod"
-  bundles = [%s]
-  targets = [{ cluster_selector = { match_labels = { env = "prod" } } }]
+  bundles = [fleet_gitrepo.apps.bundles]
+  %s
   %s
 }
 %s
-`, version, f.namespace, clusters.String(), f.git.URL("fleet"), f.gitrepo, f.bundles, f.target, f.more))
+`, version, f.namespace, clusters.String(), f.git.URL("fleet"), f.gitrepo, f.rules, f.target, f.more))
+}
+
+// follow writes a whole configuration of a guide in place of that of arrange. Of each connection only
+// the path of the kubeconfig is another one.
+func (f *guideFleet) follow(t *testing.T, configuration string) {
+	t.Helper()
+	replaced := strings.NewReplacer("~/.kube/config", filepath.Join(f.dir, "kubeconfig"), `owner = "platform"`, fmt.Sprintf("owner = %q", f.namespace))
+	f.write(t, "main.tf", f.here(replaced.Replace(configuration)))
 }
 
 // here replaces the namespace and the address that guides use.

@@ -142,10 +142,9 @@ func (s *fixture) unpacked(t *testing.T, revision int) string {
 	return string(recorded(t, secret.Data["release"]))
 }
 
-// web is the chart of testdata/helm4 as a bundle: without what Fleet adds, and without
+// webTemplates is the template of the chart of testdata/helm4: without what Fleet adds, and without
 // one key of a config map.
-func (s *fixture) web() string {
-	const templates = `apiVersion: apps/v1
+const webTemplates = `apiVersion: apps/v1
 kind: Deployment
 metadata: { name: web }
 spec:
@@ -165,8 +164,11 @@ kind: ConfigMap
 metadata: { name: same }
 data: { key: same }
 `
+
+// web is that chart as a bundle.
+func (s *fixture) web() string {
 	return fmt.Sprintf("resource \"fleet_bundle\" \"web\" {\n  name = \"web\"\n  default_namespace = %q\n  files = {\n    \"Chart.yaml\" = \"apiVersion: v2\\nname: web\\nversion: 1.0.0\\n\"\n    \"templates/web.yaml\" = <<-Y\n%s    Y\n  }\n}\n",
-		s.namespace, indent(templates))
+		s.namespace, indent(webTemplates))
 }
 
 // pods are the UIDs of the pods on cluster i.
