@@ -58,8 +58,10 @@ type Notice struct {
 // Versions maps objects that values come from to the version of each.
 type Versions = map[target.Reference]string
 
+// Removing is Failure.Doing of a removal.
 const Removing = "removing"
 
+// ReleaseOn is a key of a release on a cluster.
 func ReleaseOn(cluster, namespace, name string) string {
 	return cluster + " " + release.Key(namespace, name)
 }

@@ -17,7 +17,5 @@ func deployment(cluster, name, digest string) target.Deployment {
 	}
 }
 
-// unreachable returns the error of a cluster that does not respond.
-func unreachable(name string) error {
-	return &status.UnreachableError{Cluster: name, Err: errors.New("connection refused")}
-}
+// errUnreachable is the error of a cluster that does not respond.
+var errUnreachable = &status.UnreachableError{Cluster: "b", Err: errors.New("connection refused")}

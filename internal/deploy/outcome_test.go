@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestStatesOf(t *testing.T) {

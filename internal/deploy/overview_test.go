@@ -17,7 +17,7 @@ func TestOverview(t *testing.T) {
 		return deploy.Record{State: state, Counts: counts}
 	}
 	two, one := status.Counts{Ready: 2}, status.Counts{Ready: 1}
-	silent := deploy.Failure{Cluster: "b", Err: unreachable("b")}
+	silent := deploy.Failure{Cluster: "b", Err: errUnreachable}
 	refused := errors.New("it is\nforbidden")
 	tests := map[string]struct {
 		records  map[deploy.Key]deploy.Record
@@ -58,7 +58,7 @@ func TestOverview(t *testing.T) {
 				ReadyClusters: "1/2",
 				Clusters: map[string]deploy.ClusterTotals{
 					"a": {IsReachable: true, Totals: deploy.Totals{State: status.Ready, Deployments: 2, Ready: 2, Objects: status.Counts{Ready: 3}}},
-					"b": {Message: status.Cause(unreachable("b")), Totals: deploy.Totals{Deployments: 1}},
+					"b": {Message: status.Cause(errUnreachable), Totals: deploy.Totals{Deployments: 1}},
 				},
 				Unreachable: []string{"b"},
 			},
@@ -84,7 +84,7 @@ func TestOverview(t *testing.T) {
 				ReadyClusters: "0/2",
 				Clusters: map[string]deploy.ClusterTotals{
 					"a": {IsReachable: true, Message: "db: it is forbidden", Totals: deploy.Totals{State: status.NotReady, Deployments: 2, Objects: status.Counts{NotReady: 2}}},
-					"b": {Message: status.Cause(unreachable("b")), Totals: deploy.Totals{Deployments: 1}},
+					"b": {Message: status.Cause(errUnreachable), Totals: deploy.Totals{Deployments: 1}},
 				},
 				Unreachable: []string{"b"}, Unobserved: []string{"a/db"},
 			},
@@ -98,7 +98,7 @@ func TestOverview(t *testing.T) {
 				ReadyClusters: "0/2",
 				Clusters: map[string]deploy.ClusterTotals{
 					"a": {IsReachable: true, Message: "db, web: it is forbidden", Totals: deploy.Totals{Deployments: 2}},
-					"b": {Message: status.Cause(unreachable("b")), Totals: deploy.Totals{Deployments: 1}},
+					"b": {Message: status.Cause(errUnreachable), Totals: deploy.Totals{Deployments: 1}},
 				},
 				Unreachable: []string{"b"}, Unobserved: []string{"a/db", "a/web"},
 			},

@@ -94,7 +94,7 @@ func isOpen(planned types.Map) bool {
 }
 
 // report reports problems of bundles, and why bundles cannot be made.
-func (r request) report(planned source.Planned, err error, diags *diag.Diagnostics) {
+func (r *request) report(planned source.Planned, err error, diags *diag.Diagnostics) {
 	of := report.BundleSource{Name: r.name, Attribute: r.at, ReadsPaths: r.Spec.Read != nil}
 	diagnostics.Add(diags, of.Planned(planned, err, func(err error) string {
 		if _, isSubmodule := errors.AsType[*git.SubmoduleError](err); isSubmodule {
@@ -165,7 +165,7 @@ func (r *request) addPinned(ctx context.Context, private privateReader, diags *d
 }
 
 // storePinned stores the commit and the images of an apply. planned is the commit of its plan.
-func (r request) storePinned(ctx context.Context, private privateStore, planned string, found lookedUp, diags *diag.Diagnostics) {
+func (r *request) storePinned(ctx context.Context, private privateStore, planned string, found lookedUp, diags *diag.Diagnostics) {
 	storeImages(ctx, private, storedImages(ctx, private, diags), found.images, diags)
 	if commit := cmp.Or(found.commit, planned); commit != "" && commit != storedCommit(ctx, r.Git, private, diags) {
 		storeCommit(ctx, r.Git, private, commit, diags)
@@ -174,7 +174,7 @@ func (r request) storePinned(ctx context.Context, private privateStore, planned 
 }
 
 // keep stores what a plan has found, so that its apply uses the same, if Terraform keeps it.
-func (r request) keep(ctx context.Context, private privateWriter, planned *source.Planned, diags *diag.Diagnostics) {
+func (r *request) keep(ctx context.Context, private privateWriter, planned *source.Planned, diags *diag.Diagnostics) {
 	if !r.Kept {
 		return
 	}
@@ -242,10 +242,10 @@ func sourcesOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []
 }
 
 // refresh looks everything up, and stores what has changed.
-func (of followed) refresh(ctx context.Context, from *source.Store, before privateReader, after privateWriter, diags *diag.Diagnostics) {
-	refreshCommit(ctx, from, of, before, after, diags)
-	refreshImages(ctx, from, of, before, after, diags)
-	refreshCharts(ctx, from, of, before, after, diags)
+func (f followed) refresh(ctx context.Context, from *source.Store, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	refreshCommit(ctx, from, f, before, after, diags)
+	refreshImages(ctx, from, f, before, after, diags)
+	refreshCharts(ctx, from, f, before, after, diags)
 }
 
 // refreshCommit looks up the newest commit of a branch.
@@ -312,7 +312,7 @@ func storedCharts(ctx context.Context, private privateReader, diags *diag.Diagno
 }
 
 // followedVersions returns the versions that a plan moves to: those that a refresh found.
-func (r request) followedVersions(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
+func (r *request) followedVersions(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
 	if !r.follows {
 		return nil
 	}

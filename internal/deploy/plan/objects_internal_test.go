@@ -3,9 +3,10 @@ package plan
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestDeploysAfter(t *testing.T) {
