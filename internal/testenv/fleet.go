@@ -124,11 +124,7 @@ func (f *Fleet) join(ctx context.Context, management fleetClient, cluster FleetC
 	if err := management.register(ctx, cluster, kubeconfig); err != nil {
 		return err
 	}
-	downstream, err := f.newFleetClient(cluster.Name)
-	if err != nil {
-		return err
-	}
-	if err := downstream.awaitAgentManagement(ctx); err != nil {
+	if err := management.awaitImport(ctx, cluster.Name); err != nil {
 		return err
 	}
 	return f.startAgent(ctx, management, cluster.Name)

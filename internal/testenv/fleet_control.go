@@ -93,17 +93,33 @@ func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
 	return nil
 }
 
+// startAgent starts an agent as kubelet starts a container: again if it ends. An agent ends when an
+// object that it reads is missing, and agent management deletes and creates these objects again
+// when it repeats the import of a cluster (importCluster in
+// internal/cmd/controller/agentmanagement/controllers/cluster/import.go of Fleet).
 func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster string) error {
-	// Fleet stores full seconds.
-	began := time.Now().Truncate(time.Second)
-	if f.processes.runs(agentPrefix + cluster) {
+	name := agentPrefix + cluster
+	if f.processes.runs(name) {
 		return nil
 	}
-	kubeconfig := f.clusters[cluster].local.file("kubeconfig")
-	if err := f.processes.launch(ctx, agentPrefix+cluster, fleetAgent, kubeconfig, agentVariables(), withoutElection); err != nil {
+	downstream, err := f.newFleetClient(cluster)
+	if err != nil {
 		return err
 	}
-	return management.awaitCheckIn(ctx, cluster, began)
+	controllersFail := management.failure
+	management.failure = func() error { return errors.Join(controllersFail(), f.processes.failureOf(name)) }
+	// Fleet stores full seconds.
+	began := time.Now().Truncate(time.Second)
+	kubeconfig := f.clusters[cluster].local.file("kubeconfig")
+	start := func(ctx context.Context) error {
+		if err := downstream.awaitAgentManagement(ctx); err != nil {
+			return err
+		}
+		return f.processes.launch(ctx, name, fleetAgent, kubeconfig, agentVariables(), withoutElection)
+	}
+	return f.processes.startUntilReady(ctx, name, start, func(ctx context.Context) error {
+		return management.awaitCheckIn(ctx, cluster, began)
+	})
 }
 
 // electionVariables returns the variables that every program of Fleet needs, also without an

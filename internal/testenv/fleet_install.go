@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -222,14 +223,41 @@ func (c fleetClient) addCluster(ctx context.Context, cluster FleetCluster, spec 
 	return nil
 }
 
-// awaitAgentManagement waits for the objects that an agent registers with. An agent that misses one
-// of them tries again only after a minute.
+// awaitImport waits until Fleet has recorded that it deployed the agent of a cluster. Until then it
+// may do so again. It first deletes what it has created, and forgets when the agent was seen.
+func (c fleetClient) awaitImport(ctx context.Context, cluster string) error {
+	return c.wait(ctx, "Fleet to record that it deployed the agent", func(ctx context.Context) error {
+		found, err := c.clusters().Get(ctx, cluster, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		_, deployed, err := unstructured.NestedInt64(found.Object, "status", "agentDeployedGeneration")
+		if err != nil {
+			return err
+		}
+		again, _, err := unstructured.NestedBool(found.Object, "status", "agentConfigChanged")
+		if err != nil {
+			return err
+		}
+		if !deployed || again {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+}
+
+// awaitAgentManagement waits for the objects that an agent registers with, or has registered with.
+// An agent that misses the Secret tries again only after a minute.
 func (c fleetClient) awaitAgentManagement(ctx context.Context) error {
 	return c.wait(ctx, "agent management to prepare the cluster", func(ctx context.Context) error {
 		if _, err := c.client.CoreV1().ConfigMaps(fleetSystem).Get(ctx, "fleet-agent", metav1.GetOptions{}); err != nil {
 			return err
 		}
-		_, err := c.client.CoreV1().Secrets(fleetSystem).Get(ctx, "fleet-agent-bootstrap", metav1.GetOptions{})
+		secrets := c.client.CoreV1().Secrets(fleetSystem)
+		_, err := secrets.Get(ctx, "fleet-agent-bootstrap", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = secrets.Get(ctx, "fleet-agent", metav1.GetOptions{}) // With this one, the agent has deleted the other one.
+		}
 		return err
 	})
 }

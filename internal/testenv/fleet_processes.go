@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -97,13 +98,53 @@ func (p *fleetProcesses) endAll(ctx context.Context) error {
 	return nil
 }
 
-// failure returns nil while every process of Fleet runs that was not stopped.
+// maxStarts is how often a process is started that ends before it is ready.
+const maxStarts = 5
+
+// startUntilReady starts a process, and starts it again if it ends before it is ready, also with
+// status 0. The error has the last words of every start.
+func (p *fleetProcesses) startUntilReady(ctx context.Context, name string, start, ready func(context.Context) error) error {
+	var failures []error
+	for range maxStarts {
+		if err := start(ctx); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, err)
+		if p.failureOf(name) == nil {
+			break // It runs. Another start would not help.
+		}
+		if err := p.end(ctx, name); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// failureOf returns nil while a process runs, and after it was stopped.
+func (p *fleetProcesses) failureOf(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	running, ok := p.running[name]
+	if !ok {
+		return nil
+	}
+	return running.failure()
+}
+
+// failure returns nil while every controller runs that was not stopped. An agent may end, and is
+// started again.
 func (p *fleetProcesses) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var failures []error
 	for _, name := range slices.Sorted(maps.Keys(p.running)) {
-		failures = append(failures, p.running[name].failure())
+		if !strings.HasPrefix(name, agentPrefix) {
+			failures = append(failures, p.running[name].failure())
+		}
 	}
 	return errors.Join(failures...)
 }
