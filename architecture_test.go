@@ -49,7 +49,7 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "cluster", "fleet", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"charttest", "gittest", "sopstest", "worker/templates", "worker"},
+			code: slices.Concat(core, edges, []string{"source", "deploy", "deploy/plan", "deploy/preview", "deploy/run", "cluster", "fleet", "worker/client", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: []string{"gittest", "providertest", "worker/templates", "worker"},
 			uses: []string{"Terraform", "Kubernetes"},
 		},
 		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "fleet", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
@@ -112,6 +112,7 @@ func architecture() map[string]rule {
 
 		// Nothing but tests.
 		"acceptance":  {tests: append([]string{"provider", "planreport", "worker/templates", "worker"}, testServers...), testsUse: append([]string{"Terraform"}, foreign...)},
+		"unknowns":    {tests: []string{"providertest", "charttest", "gittest", "sopstest", "fleetyaml", "target", "state", "status", "worker/templates", "worker"}, testsUse: []string{"Terraform"}},
 		"conformance": {tests: slices.Concat(core, edges, []string{"worker/templates"}), testsUse: foreign},
 
 		"charttest": {tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
@@ -119,6 +120,8 @@ func architecture() map[string]rule {
 		"sopstest":  {pure: true},
 		"gittest":   {tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
 		"testenv":   {tests: realThings, uses: []string{"Kubernetes", "Terraform"}, testsUse: foreign},
+
+		"providertest": {code: []string{"provider"}, uses: []string{"Terraform"}},
 	}
 }
 

@@ -46,7 +46,7 @@ func TestGoroutinesRecover(t *testing.T) {
 	// These packages run in another process, or are not part of the provider.
 	elsewhere := map[string]bool{
 		"bench": true, "testenv": true, "gittest": true, "charttest": true, "sopstest": true,
-		"faulttest": true, "conformance": true, "fleetfields": true, "policyexamples": true, "tools": true,
+		"faulttest": true, "providertest": true, "conformance": true, "fleetfields": true, "policyexamples": true, "tools": true,
 	}
 	excused := unrecovered()
 	used := map[string]bool{}

@@ -1,15 +1,17 @@
-package provider
+package provider_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 )
 
 func TestBurstWithoutQPS(t *testing.T) {
 	t.Parallel()
-	c := newTerraform(t)
+	c := providertest.New(t)
 	for name, test := range map[string]struct {
 		limits map[string]any
 		want   []string
@@ -22,8 +24,8 @@ func TestBurstWithoutQPS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.limits["host"] = "https://127.0.0.1:1"
-			config := typedOf(t, c.schemas.Provider.ValueType(), map[string]any{"owner": "acme", "clusters": map[string]any{"a": test.limits}})
-			resp, err := c.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: packed(t, config)})
+			config := providertest.Typed(t, c.Schemas.Provider.ValueType(), map[string]any{"owner": "acme", "clusters": map[string]any{"a": test.limits}})
+			resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: providertest.Packed(t, config)})
 			if err != nil {
 				t.Fatal(err)
 			}

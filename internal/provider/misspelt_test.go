@@ -1,4 +1,4 @@
-package provider
+package provider_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 )
 
 const (
@@ -55,7 +57,7 @@ var misspelt = []struct{ object, outcome, because string }{
 //nolint:tparallel // They share one provider, which some of them configure.
 func TestMisspeltAttributes(t *testing.T) {
 	t.Parallel()
-	c := newTerraform(t)
+	c := providertest.New(t)
 	used := map[string]bool{}
 	for name, block := range configurable(c) {
 		for _, at := range nestedPaths(name, block) {
@@ -69,7 +71,7 @@ func TestMisspeltAttributes(t *testing.T) {
 			used[misspelt[row].object] = true
 			t.Run(at, func(t *testing.T) {
 				config := emptyAt(block.ValueType(), strings.Split(at, ".")[1:])
-				if diff := cmp.Diff(misspelt[row].outcome, c.outcome(t, name, config, strings.TrimPrefix(at, name+"."))); diff != "" {
+				if diff := cmp.Diff(misspelt[row].outcome, outcome(t, c, name, config, strings.TrimPrefix(at, name+"."))); diff != "" {
 					t.Errorf("(-the table +the provider):\n%s", diff)
 				}
 			})
@@ -86,9 +88,9 @@ func TestMisspeltAttributes(t *testing.T) {
 }
 
 // configurable returns the schemas of everything that is configured, by name.
-func configurable(c *terraform) map[string]*tfprotov6.SchemaBlock {
-	blocks := map[string]*tfprotov6.SchemaBlock{"provider": c.schemas.Provider.Block}
-	for _, schemas := range []map[string]*tfprotov6.Schema{c.schemas.ResourceSchemas, c.schemas.DataSourceSchemas} {
+func configurable(c *providertest.Client) map[string]*tfprotov6.SchemaBlock {
+	blocks := map[string]*tfprotov6.SchemaBlock{"provider": c.Schemas.Provider.Block}
+	for _, schemas := range []map[string]*tfprotov6.Schema{c.Schemas.ResourceSchemas, c.Schemas.DataSourceSchemas} {
 		for name, schema := range schemas {
 			if _, both := blocks[name]; both {
 				name += " (data)"
@@ -156,14 +158,14 @@ func keyOf(attribute string) string {
 }
 
 // outcome validates a configuration, and returns what is said about the object at a path.
-func (c *terraform) outcome(t *testing.T, name string, config tftypes.Value, at string) string {
+func outcome(t *testing.T, c *providertest.Client, name string, config tftypes.Value, at string) string {
 	t.Helper()
 	said := map[string]bool{}
-	for _, found := range c.validate(t, name, config) {
+	for _, found := range validate(t, c, name, config) {
 		if found.Attribute == nil {
 			continue
 		}
-		of := general(found.Attribute)
+		of := providertest.GeneralPath(found.Attribute)
 		isOfChild := strings.HasPrefix(of, at+".") && strings.HasPrefix(found.Summary, "Missing ")
 		if of == at || isOfChild {
 			said[strings.ToLower(found.Severity.String())+": "+found.Summary] = true
@@ -175,32 +177,32 @@ func (c *terraform) outcome(t *testing.T, name string, config tftypes.Value, at 
 	return strings.Join(slices.Sorted(maps.Keys(said)), ", ")
 }
 
-func (c *terraform) validate(t *testing.T, name string, config tftypes.Value) []*tfprotov6.Diagnostic {
+func validate(t *testing.T, c *providertest.Client, name string, config tftypes.Value) []*tfprotov6.Diagnostic {
 	t.Helper()
 	ofData, isData := strings.CutSuffix(name, " (data)")
-	_, isResource := c.schemas.ResourceSchemas[name]
+	_, isResource := c.Schemas.ResourceSchemas[name]
 	switch {
 	case name == "provider":
-		resp, err := c.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: packed(t, config)})
+		resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: providertest.Packed(t, config)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(resp.Diagnostics) > 0 {
 			return resp.Diagnostics
 		}
-		configured, err := c.server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: packed(t, config)})
+		configured, err := c.Server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: providertest.Packed(t, config)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return configured.Diagnostics
 	case isResource && !isData:
-		resp, err := c.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: name, Config: packed(t, config)})
+		resp, err := c.Server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: name, Config: providertest.Packed(t, config)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return resp.Diagnostics
 	}
-	resp, err := c.server.ValidateDataResourceConfig(t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: ofData, Config: packed(t, config)})
+	resp, err := c.Server.ValidateDataResourceConfig(t.Context(), &tfprotov6.ValidateDataResourceConfigRequest{TypeName: ofData, Config: providertest.Packed(t, config)})
 	if err != nil {
 		t.Fatal(err)
 	}

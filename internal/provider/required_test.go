@@ -1,4 +1,4 @@
-package provider
+package provider_test
 
 import (
 	"os"
@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 )
 
 // Validators require attributes that are optional in the schema (framework.Required). Their descriptions
 // say so, and by these the documentation lists them below "Required".
 func TestRequiredAttributesAreListedAsRequired(t *testing.T) {
 	t.Parallel()
-	c := newTerraform(t)
+	c := providertest.New(t)
 	// These are required, too, with errors of their own.
 	enforced := []string{"fleet_image_tags.policy.semver.range", "provider.windows.weekly.days"}
 	var said, wanted, listed []string
@@ -24,11 +26,11 @@ func TestRequiredAttributesAreListedAsRequired(t *testing.T) {
 		ofSchema, ofText := requiredIn(name, block.Attributes)
 		said = append(said, ofText...)
 		wanted = slices.Concat(wanted, ofSchema, ofText)
-		listed = append(listed, c.listedAsRequired(t, name)...)
+		listed = append(listed, listedAsRequired(t, c, name)...)
 		for _, at := range nestedPaths(name, block) {
-			for _, found := range c.validate(t, name, emptyAt(block.ValueType(), strings.Split(at, ".")[1:])) {
+			for _, found := range validate(t, c, name, emptyAt(block.ValueType(), strings.Split(at, ".")[1:])) {
 				if found.Summary == "Missing attribute" {
-					enforced = append(enforced, name+"."+strings.ReplaceAll(general(found.Attribute), "[*]", ""))
+					enforced = append(enforced, name+"."+strings.ReplaceAll(providertest.GeneralPath(found.Attribute), "[*]", ""))
 				}
 			}
 		}
@@ -69,9 +71,9 @@ var (
 )
 
 // listedAsRequired returns the paths of the attributes below "Required" on the page of a schema.
-func (c *terraform) listedAsRequired(t *testing.T, name string) []string {
+func listedAsRequired(t *testing.T, c *providertest.Client, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", c.pageOf(name)))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", pageOf(c, name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +94,10 @@ func (c *terraform) listedAsRequired(t *testing.T, name string) []string {
 	return listed
 }
 
-func (c *terraform) pageOf(name string) string {
+func pageOf(c *providertest.Client, name string) string {
 	ofData, isData := strings.CutSuffix(name, " (data)")
 	page := strings.TrimPrefix(ofData, "fleet_") + ".md"
-	_, isResource := c.schemas.ResourceSchemas[name]
+	_, isResource := c.Schemas.ResourceSchemas[name]
 	switch {
 	case name == "provider":
 		return "index.md"

@@ -1,4 +1,4 @@
-package provider
+package provider_test
 
 import (
 	"maps"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 )
 
 // camelCase finds names of keys of a fleet.yaml.
@@ -83,19 +85,19 @@ func TestMessagesAboutHCLSpeakHCL(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newTerraform(t)
-			provider := given{"owner": "x"}.value(c.schemas.Provider.Block.ValueType())
-			if wrong := c.configure(t, provider); len(wrong) > 0 {
+			c := providertest.New(t)
+			provider := given{"owner": "x"}.value(c.Schemas.Provider.Block.ValueType())
+			if wrong := c.Configure(t, provider); len(wrong) > 0 {
 				t.Fatal(wrong)
 			}
 			options := given{"name": "web", "files": map[string]any{"m.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"}}
 			maps.Copy(options, test.options)
-			found := c.diagnostics(t, "fleet_bundle", options.value(c.schemas.ResourceSchemas["fleet_bundle"].Block.ValueType()))
+			found := diagnostics(t, c, "fleet_bundle", options.value(c.Schemas.ResourceSchemas["fleet_bundle"].Block.ValueType()))
 			said, at := "", ""
 			for _, diagnostic := range found {
 				said += diagnostic.Summary + "\n" + diagnostic.Detail + "\n"
 				if diagnostic.Attribute != nil {
-					at = general(diagnostic.Attribute)
+					at = providertest.GeneralPath(diagnostic.Attribute)
 				}
 			}
 			if !strings.Contains(said, test.says) {
@@ -112,9 +114,9 @@ func TestMessagesAboutHCLSpeakHCL(t *testing.T) {
 }
 
 // diagnostics validates and plans the create of a resource.
-func (c *terraform) diagnostics(t *testing.T, resource string, config tftypes.Value) []*tfprotov6.Diagnostic {
+func diagnostics(t *testing.T, c *providertest.Client, resource string, config tftypes.Value) []*tfprotov6.Diagnostic {
 	t.Helper()
-	validated, err := c.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: resource, Config: packed(t, config)})
+	validated, err := c.Server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: resource, Config: providertest.Packed(t, config)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +125,9 @@ func (c *terraform) diagnostics(t *testing.T, resource string, config tftypes.Va
 			return validated.Diagnostics
 		}
 	}
-	prior := c.none(resource)
-	planned, err := c.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: resource, Config: packed(t, config), PriorState: packed(t, prior.value), ProposedNewState: packed(t, c.proposed(t, resource, config, prior.value)),
+	prior := providertest.NoResource(resource)
+	planned, err := c.Server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: resource, Config: providertest.Packed(t, config), PriorState: providertest.Packed(t, prior.Value), ProposedNewState: providertest.Packed(t, c.Proposed(t, resource, config, prior.Value)),
 	})
 	if err != nil {
 		t.Fatal(err)

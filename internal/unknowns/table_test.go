@@ -1,9 +1,11 @@
-package provider
+//go:build !race
+
+package unknowns_test
 
 import (
-	"regexp"
-
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 )
 
 // sample is a complete and valid configuration.
@@ -12,14 +14,14 @@ type sample struct {
 	resource         string
 	provider, config tftypes.Value
 	// state is the state after an apply of the sample, null if an apply needs no cluster.
-	state existing
+	state providertest.Resource
 	// ofProvider is true if the attributes of the provider are varied as well.
 	ofProvider bool
 	// createOnly saves time if another sample is also varied as an update.
 	createOnly bool
 	// shared plans all variations of a configuration. It is nil if each variation needs a provider
 	// of its own.
-	shared *terraform
+	shared *providertest.Client
 	// unknown is the table: what may be unknown if the attribute that matches the expression is
 	// unknown. The first match applies; without a match, nothing may be unknown.
 	unknown []allowed
@@ -61,8 +63,3 @@ func clustersTable() []allowed {
 		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values|kube_version|api_versions.*))?`, unknown: all, warns: "cluster $1"},
 	}
 }
-
-var element = regexp.MustCompile(`\[[^\]]*\]`)
-
-// general returns a path without the keys of its elements.
-func general(at *tftypes.AttributePath) string { return element.ReplaceAllString(written(at), "[*]") }

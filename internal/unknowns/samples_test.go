@@ -1,4 +1,6 @@
-package provider
+//go:build !race
+
+package unknowns_test
 
 import (
 	"crypto/ecdsa"
@@ -16,20 +18,13 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/provider"
-	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -37,7 +32,6 @@ import (
 
 // samples use servers that really respond, and clusters that do not: planning needs no cluster.
 type samples struct {
-	c                       *terraform
 	git                     *gittest.Server
 	charts                  *charttest.Server
 	commit, dir             string
@@ -49,7 +43,7 @@ type samples struct {
 
 func newSamples(t *testing.T) *samples {
 	t.Helper()
-	s := &samples{c: newTerraform(t), git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
+	s := &samples{git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
 	commit, err := s.git.Commit(t.Context(), "fleet", "main", "First", map[string]string{"one/cm.yaml": manifest, "one/fleet.yaml": "defaultNamespace: ns\n", "two/cm.yaml": manifest})
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +97,8 @@ func certificate(t *testing.T) (certificate, key string) {
 
 // blocks returns the schemas whose attributes have to be in a sample.
 func (s *samples) blocks() map[string]*tfprotov6.SchemaBlock {
-	blocks := map[string]*tfprotov6.SchemaBlock{"provider": s.c.schemas.Provider.Block}
-	for name, schema := range s.c.schemas.ResourceSchemas {
+	blocks := map[string]*tfprotov6.SchemaBlock{"provider": providertest.Schemas().Provider.Block}
+	for name, schema := range providertest.Schemas().ResourceSchemas {
 		blocks[name] = schema.Block
 	}
 	return blocks
@@ -120,15 +114,17 @@ func (s *samples) all(t *testing.T) []sample {
 func (s *samples) engines(t *testing.T) []sample {
 	t.Helper()
 	var all []sample
-	engine, ok := config.Schema().Attributes["engine"].(providerschema.SingleNestedAttribute)
-	if !ok {
-		t.Fatal("engine is not a nested attribute")
+	var connections []*tfprotov6.SchemaAttribute
+	for _, attribute := range providertest.Schemas().Provider.Block.Attributes {
+		if attribute.Name == "engine" {
+			connections = attribute.NestedType.Attributes
+		}
 	}
 	for name, cluster := range s.clusters()["clusters"].(map[string]any) { //nolint:forcetypeassert // made below
 		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "on_offline": "error", "deliver": true}
-		for attribute, value := range cluster.(map[string]any) { //nolint:forcetypeassert // made below
-			if _, isConnection := engine.Attributes[attribute]; isConnection {
-				connection[attribute] = value
+		for _, attribute := range connections {
+			if value, ok := cluster.(map[string]any)[attribute.Name]; ok {
+				connection[attribute.Name] = value
 			}
 		}
 		provider := s.providerOf(t, map[string]any{"engine": connection})
@@ -142,34 +138,34 @@ func (s *samples) engines(t *testing.T) []sample {
 func (s *samples) providerOf(t *testing.T, plain map[string]any) tftypes.Value {
 	t.Helper()
 	plain["owner"] = "acme"
-	return typedOf(t, s.c.schemas.Provider.ValueType(), plain)
+	return providertest.Typed(t, providertest.Schemas().Provider.ValueType(), plain)
 }
 
 func (s *samples) of(t *testing.T, name, resource string, provider tftypes.Value, plain map[string]any) sample {
 	t.Helper()
-	made := sample{name: name, resource: resource, provider: provider, config: typedOf(t, s.c.schemas.ResourceSchemas[resource].ValueType(), plain)}
+	made := sample{name: name, resource: resource, provider: provider, config: providertest.Typed(t, providertest.Schemas().ResourceSchemas[resource].ValueType(), plain)}
 	if resource != "fleet_cluster_target" {
 		made.state = made.applied(t)
-		made.shared = newTerraform(t)
-		if wrong := made.shared.configure(t, provider); len(wrong) > 0 {
+		made.shared = providertest.New(t)
+		if wrong := made.shared.Configure(t, provider); len(wrong) > 0 {
 			t.Fatalf("%s: %q", name, wrong)
 		}
 	}
 	return made
 }
 
-func (s sample) applied(t *testing.T) existing {
+func (s sample) applied(t *testing.T) providertest.Resource {
 	t.Helper()
-	c := newTerraform(t)
-	if wrong := c.configure(t, s.provider); len(wrong) > 0 {
+	c := providertest.New(t)
+	if wrong := c.Configure(t, s.provider); len(wrong) > 0 {
 		t.Fatalf("%s: %q", s.name, wrong)
 	}
-	prior := c.none(s.resource)
-	plan := c.plan(t, s.resource, s.config, prior)
-	if len(plan.wrong) > 0 {
-		t.Fatalf("%s: %q", s.name, plan.wrong)
+	prior := providertest.NoResource(s.resource)
+	plan := c.Plan(t, s.resource, s.config, prior)
+	if len(plan.Errors) > 0 {
+		t.Fatalf("%s: %q", s.name, plan.Errors)
 	}
-	return c.apply(t, s.resource, s.config, prior, plan)
+	return c.Apply(t, s.resource, s.config, prior, plan)
 }
 
 // access are the credentials of a provider, for a repository and for charts.
@@ -267,7 +263,7 @@ func (s *samples) bundles(t *testing.T) []sample {
 // options are all options of a bundle.
 func (s *samples) options() map[string]any {
 	plain := map[string]any{}
-	for _, attribute := range s.c.schemas.ResourceSchemas["fleet_bundle"].Block.Attributes {
+	for _, attribute := range providertest.Schemas().ResourceSchemas["fleet_bundle"].Block.Attributes {
 		plain[attribute.Name] = s.sampled(attribute)
 	}
 	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles", "contents"} {
@@ -345,7 +341,7 @@ func sampledType(of tftypes.Type) any {
 func (s *samples) targets(t *testing.T) []sample {
 	t.Helper()
 	made := s.of(t, "bundle", "fleet_bundle", s.providerOf(t, s.access()), map[string]any{"name": "one", "files": map[string]any{"cm.yaml": manifest}})
-	bundles := plainOf(t, attributesOf(t, made.state.value)["bundles"])
+	bundles := providertest.Plain(t, providertest.Attributes(t, made.state.Value)["bundles"])
 	config := map[string]any{
 		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "adoption_key": "key", "allow_empty": true,
 		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered", "on_error": "hold", "crds": "skip",
@@ -484,74 +480,58 @@ func windowSamples() map[string]any {
 }
 
 // deployed is the state after all planned deployments were deployed and are ready.
-func (s sample) deployed(t *testing.T) existing {
+func (s sample) deployed(t *testing.T) providertest.Resource {
 	t.Helper()
-	c := newTerraform(t)
-	if wrong := c.configure(t, s.provider); len(wrong) > 0 {
+	c := providertest.New(t)
+	if wrong := c.Configure(t, s.provider); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
-	plan := c.plan(t, s.resource, s.config, c.none(s.resource))
-	if len(plan.wrong) > 0 {
-		t.Fatal(plan.wrong)
+	plan := c.Plan(t, s.resource, s.config, providertest.NoResource(s.resource))
+	if len(plan.Errors) > 0 {
+		t.Fatal(plan.Errors)
 	}
-	attributes := attributesOf(t, plan.value)
+	attributes := providertest.Attributes(t, plan.Value)
 	planned := state.Shown{Deployments: textsOf(t, attributes["deployments"]), Objects: textsOf(t, attributes["objects"])}
 	records := state.Decode(planned, state.Planned{}, state.DriftState{}).Records
-	digests := s.digests(t, plan.value)
+	var decided string
+	if err := attributes["planned"].As(&decided); err != nil {
+		t.Fatal(err)
+	}
+	writes := state.DecodePlanned(decided).Write
 	for key, record := range records {
 		chart, name, _ := strings.Cut(planned.Deployments[key.String()], " ")
 		record.Chart, record.Version, _ = strings.Cut(chart, "-")
 		record.Namespace, record.Release, _ = strings.Cut(strings.Fields(name)[0], "/")
-		record.Digest, record.State, record.Counts = digests[key], status.Ready, status.Counts{Ready: len(record.Objects)}
+		if writes[key].Digest == "" {
+			t.Fatalf("the plan has no digest of %s: %q", key, decided)
+		}
+		record.Digest, record.State, record.Counts = writes[key].Digest, status.Ready, status.Counts{Ready: len(record.Objects)}
 		records[key] = record
 	}
-	var computed targetModel
-	computed.PlanObjects = types.BoolValue(true)
-	computed.setContents(records, nil, nil)
-	enter := func(name string, value attr.Value) {
-		raw, err := value.ToTerraformValue(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		attributes[name] = raw
+	shown := state.Contents{Records: records, ShowsObjects: true}.Shown()
+	for name, texts := range map[string]map[string]string{
+		"deployments": shown.Deployments, "objects": shown.Objects, "records": shown.Records, "not_ready": shown.NotReady, "clusters": shown.Clusters,
+	} {
+		attributes[name] = mapOf(texts)
 	}
-	enter("deployments", computed.Deployments)
-	enter("objects", computed.Objects)
-	enter("records", computed.Records)
-	enter("not_ready", computed.NotReady)
-	enter("clusters", computed.Clusters)
-	enter("id", types.StringValue("INSTANCE"))
-	return existing{value: tftypes.NewValue(plan.value.Type(), attributes)}
+	attributes["id"] = tftypes.NewValue(tftypes.String, "INSTANCE")
+	return providertest.Resource{Value: tftypes.NewValue(plan.Value.Type(), attributes)}
 }
 
-// digests are the full digests of planned deployments. A plan shows only their beginnings.
-func (s sample) digests(t *testing.T, planned tftypes.Value) map[deploy.Key]string {
-	t.Helper()
-	fleet := New("test", &Cleanup{})()
-	var schema provider.SchemaResponse
-	fleet.Schema(t.Context(), provider.SchemaRequest{}, &schema)
-	var configured provider.ConfigureResponse
-	fleet.Configure(t.Context(), provider.ConfigureRequest{Config: tfsdk.Config{Schema: schema.Schema, Raw: s.provider}}, &configured)
-	var target resource.SchemaResponse
-	(&targetResource{}).Schema(t.Context(), resource.SchemaRequest{}, &target)
-	var model targetModel
-	diags := (tfsdk.Plan{Schema: target.Schema, Raw: planned}).Get(t.Context(), &model)
-	desired, _ := configured.ResourceData.(*providerData).desired(t.Context(), tfsdk.Config{Schema: target.Schema, Raw: s.config}, &model, nil, &diags) //nolint:forcetypeassert // a panic fails the test
-	if diags.HasError() {
-		t.Fatal(diags)
+// mapOf is the inverse of textsOf.
+func mapOf(texts map[string]string) tftypes.Value {
+	elements := make(map[string]tftypes.Value, len(texts))
+	for name, text := range texts {
+		elements[name] = tftypes.NewValue(tftypes.String, text)
 	}
-	digests := map[deploy.Key]string{}
-	for _, d := range desired.Deployments {
-		digests[deploy.KeyOf(d)] = d.Digest
-	}
-	return digests
+	return tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, elements)
 }
 
 // textsOf returns the elements of a map of texts.
 func textsOf(t *testing.T, value tftypes.Value) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for name, element := range attributesOf(t, value) {
+	for name, element := range providertest.Attributes(t, value) {
 		var text string
 		if err := element.As(&text); err != nil {
 			t.Fatal(err)
@@ -559,18 +539,4 @@ func textsOf(t *testing.T, value tftypes.Value) map[string]string {
 		texts[name] = text
 	}
 	return texts
-}
-
-// plainOf is the inverse of typedOf, for values that contain only maps and texts.
-func plainOf(t *testing.T, value tftypes.Value) any {
-	t.Helper()
-	var text string
-	if value.Type().Is(tftypes.String) && value.As(&text) == nil {
-		return text
-	}
-	plain := map[string]any{}
-	for name, below := range attributesOf(t, value) {
-		plain[name] = plainOf(t, below)
-	}
-	return plain
 }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package provider
+package unknowns_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/providertest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -27,10 +28,10 @@ func TestEveryAttributeUnknownOnce(t *testing.T) {
 	tested := map[string][]string{}
 	for _, sample := range s.all(t) {
 		for _, at := range pathsOf(t, sample.provider) {
-			tested["provider"] = append(tested["provider"], general(at))
+			tested["provider"] = append(tested["provider"], providertest.GeneralPath(at))
 		}
 		for _, at := range pathsOf(t, sample.config) {
-			tested[sample.resource] = append(tested[sample.resource], general(at))
+			tested[sample.resource] = append(tested[sample.resource], providertest.GeneralPath(at))
 		}
 		for _, existing := range []bool{false, true} {
 			if existing && sample.createOnly {
@@ -65,37 +66,37 @@ func isWriteOnlyInput(path string) bool {
 }
 
 // planOf is a plan made of a configuration of provider and resource.
-func (s sample) planOf(t *testing.T, provider, config tftypes.Value, prior existing, refresh bool) (answered, existing) {
+func (s sample) planOf(t *testing.T, provider, config tftypes.Value, prior providertest.Resource, refresh bool) (providertest.Plan, providertest.Resource) {
 	t.Helper()
 	c := s.shared
 	if c == nil {
-		c = newTerraform(t)
-		if wrong := c.configure(t, provider); len(wrong) > 0 {
-			return answered{wrong: wrong}, prior
+		c = providertest.New(t)
+		if wrong := c.Configure(t, provider); len(wrong) > 0 {
+			return providertest.Plan{Errors: wrong}, prior
 		}
 	}
 	if refresh {
 		var wrong []string
-		if prior, wrong = c.refresh(t, s.resource, prior); len(wrong) > 0 {
-			return answered{wrong: wrong}, prior
+		if prior, wrong = c.Refresh(t, s.resource, prior); len(wrong) > 0 {
+			return providertest.Plan{Errors: wrong}, prior
 		}
 	}
-	return c.plan(t, s.resource, config, prior), prior
+	return c.Plan(t, s.resource, config, prior), prior
 }
 
 func (s sample) run(t *testing.T, update bool) {
 	t.Helper()
-	prior := newTerraform(t).none(s.resource)
+	prior := providertest.NoResource(s.resource)
 	if update {
 		prior = s.state
 	}
 	known, _ := s.planOf(t, s.provider, s.config, prior, true)
-	if len(known.wrong) > 0 {
-		t.Fatalf("the sample is not valid: %q", known.wrong)
+	if len(known.Errors) > 0 {
+		t.Fatalf("the sample is not valid: %q", known.Errors)
 	}
 	if s.ofProvider {
 		for _, at := range pathsOf(t, s.provider) {
-			t.Run("provider "+written(at), func(t *testing.T) {
+			t.Run("provider "+providertest.Path(at), func(t *testing.T) {
 				t.Parallel()
 				s.vary(t, s.provider, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return varied, s.config })
 			})
@@ -103,7 +104,7 @@ func (s sample) run(t *testing.T, update bool) {
 		return
 	}
 	for _, at := range pathsOf(t, s.config) {
-		t.Run(written(at), func(t *testing.T) {
+		t.Run(providertest.Path(at), func(t *testing.T) {
 			t.Parallel()
 			s.vary(t, s.config, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return s.provider, varied })
 		})
@@ -112,19 +113,19 @@ func (s sample) run(t *testing.T, update bool) {
 
 // vary makes the value at a path unknown, plans, and compares with the plan in which the value is
 // known, which an apply makes. make soak plans again with all other values that are possible.
-func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, prior existing, known answered, place func(tftypes.Value) (provider, config tftypes.Value)) {
+func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, prior providertest.Resource, known providertest.Plan, place func(tftypes.Value) (provider, config tftypes.Value)) {
 	t.Helper()
 	provider, config := place(replaced(t, of, at, func(tftypes.Value) any { return tftypes.UnknownValue }))
 	first, refreshed := s.planOf(t, provider, config, prior, true)
-	if len(first.wrong) > 0 {
-		t.Fatalf("the plan fails: %q", first.wrong)
+	if len(first.Errors) > 0 {
+		t.Fatalf("the plan fails: %q", first.Errors)
 	}
-	expectConfigured(t, newTerraform(t), s.resource, config, first.value)
-	s.expectPrecise(t, written(at), prior.value.IsNull(), config, first, known)
-	for _, wrong := range contradictions(t, first.value, known.value) {
+	expectConfigured(t, s.resource, config, first.Value)
+	s.expectPrecise(t, providertest.Path(at), prior.Value.IsNull(), config, first, known)
+	for _, wrong := range contradictions(t, first.Value, known.Value) {
 		t.Errorf("the value turns out as given: %s", wrong)
 	}
-	if os.Getenv("FLEET_SOAK") == "" || !knowsAny(t, s.resource, first.value) {
+	if os.Getenv("FLEET_SOAK") == "" || !knowsAny(t, s.resource, first.Value) {
 		return
 	}
 	for turnsOut, value := range map[string]func(tftypes.Value) any{
@@ -132,13 +133,13 @@ func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, 
 	} {
 		provider, config := place(replaced(t, of, at, value))
 		second, _ := s.planOf(t, provider, config, refreshed, false)
-		if len(second.wrong) > 0 {
+		if len(second.Errors) > 0 {
 			if turnsOut == "as given" {
-				t.Errorf("planning again with the value fails: %q", second.wrong)
+				t.Errorf("planning again with the value fails: %q", second.Errors)
 			}
 			continue // Such a value is an error whenever it is known.
 		}
-		for _, wrong := range contradictions(t, first.value, second.value) {
+		for _, wrong := range contradictions(t, first.Value, second.Value) {
 			t.Errorf("the value turns out %s: %s", turnsOut, wrong)
 		}
 	}
@@ -148,8 +149,8 @@ func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, 
 func knowsAny(t *testing.T, resource string, plan tftypes.Value) bool {
 	t.Helper()
 	knows := false
-	values := attributesOf(t, plan)
-	for _, attribute := range schemas().ResourceSchemas[resource].Block.Attributes {
+	values := providertest.Attributes(t, plan)
+	for _, attribute := range providertest.Schemas().ResourceSchemas[resource].Block.Attributes {
 		if !attribute.Computed || attribute.Optional {
 			continue
 		}
@@ -216,7 +217,7 @@ func pathsOf(t *testing.T, in tftypes.Value) []*tftypes.AttributePath {
 	t.Helper()
 	var paths []*tftypes.AttributePath
 	err := tftypes.Walk(in, func(path *tftypes.AttributePath, v tftypes.Value) (bool, error) {
-		if len(path.Steps()) > 0 && !v.IsNull() && written(path) != "timeouts" { // A block cannot be unknown.
+		if len(path.Steps()) > 0 && !v.IsNull() && providertest.Path(path) != "timeouts" { // A block cannot be unknown.
 			paths = append(paths, path)
 		}
 		return true, nil
@@ -238,12 +239,12 @@ func contradictions(t *testing.T, first, second tftypes.Value) []string {
 		}
 		reached, _, err := tftypes.WalkAttributePath(second, path)
 		if err != nil {
-			found = append(found, fmt.Sprintf("%s was planned and is not there", written(path)))
+			found = append(found, fmt.Sprintf("%s was planned and is not there", providertest.Path(path)))
 			return false, nil //nolint:nilerr // noted
 		}
 		later, ok := reached.(tftypes.Value)
 		if !ok || !later.IsKnown() || v.IsNull() != later.IsNull() || !sameHere(v, later) {
-			found = append(found, fmt.Sprintf("%s was planned as %v and is %v", written(path), v, later))
+			found = append(found, fmt.Sprintf("%s was planned as %v and is %v", providertest.Path(path), v, later))
 			return false, nil
 		}
 		return true, nil
@@ -280,10 +281,10 @@ func keysIn(of map[string]tftypes.Value) []string {
 }
 
 // expectConfigured wants a plan to repeat what is configured, unknown or not.
-func expectConfigured(t *testing.T, c *terraform, resource string, config, plan tftypes.Value) {
+func expectConfigured(t *testing.T, resource string, config, plan tftypes.Value) {
 	t.Helper()
-	given, shown := attributesOf(t, config), attributesOf(t, plan)
-	for _, attribute := range c.schemas.ResourceSchemas[resource].Block.Attributes {
+	given, shown := providertest.Attributes(t, config), providertest.Attributes(t, plan)
+	for _, attribute := range providertest.Schemas().ResourceSchemas[resource].Block.Attributes {
 		value := given[attribute.Name]
 		if (attribute.Computed && value.IsNull()) || value.Equal(shown[attribute.Name]) {
 			continue
@@ -294,9 +295,9 @@ func expectConfigured(t *testing.T, c *terraform, resource string, config, plan 
 
 // expectPrecise wants exactly the values in the table to be unknown, beside those that are always
 // unknown.
-func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tftypes.Value, first, known answered) {
+func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tftypes.Value, first, known providertest.Plan) {
 	t.Helper()
-	anyway, expected := unknownIn(t, known.value), allowed{}
+	anyway, expected := unknownIn(t, known.Value), allowed{}
 	for _, row := range s.unknown {
 		if match := regexp.MustCompile("^(?:" + row.when + ")$").FindStringSubmatchIndex(at); match != nil {
 			expected = row
@@ -312,7 +313,7 @@ func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tft
 	}
 	var more []string
 	configured := unknownIn(t, config)
-	for _, path := range unknownIn(t, first.value) {
+	for _, path := range unknownIn(t, first.Value) {
 		if !slices.Contains(anyway, path) && !slices.Contains(configured, path) {
 			more = append(more, path)
 		}
@@ -322,13 +323,13 @@ func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tft
 		t.Errorf("unknown (-the table +the plan):\n%s", diff)
 	}
 	said := 0
-	for _, warning := range first.warnings {
+	for _, warning := range first.Warnings {
 		if expected.warns != "" && strings.Contains(warning, expected.warns) {
 			said++
 		}
 	}
 	if expected.warns != "" && said != 1 {
-		t.Errorf("%d warnings say %q, want one: %q", said, expected.warns, first.warnings)
+		t.Errorf("%d warnings say %q, want one: %q", said, expected.warns, first.Warnings)
 	}
 }
 
@@ -338,7 +339,7 @@ func unknownIn(t *testing.T, in tftypes.Value) []string {
 	var paths []string
 	err := tftypes.Walk(in, func(path *tftypes.AttributePath, v tftypes.Value) (bool, error) {
 		if !v.IsKnown() {
-			paths = append(paths, written(path))
+			paths = append(paths, providertest.Path(path))
 		}
 		return v.IsKnown(), nil
 	})

@@ -1,0 +1,2 @@
+// Package unknowns tests that a plan works and is true whichever attribute is unknown.
+package unknowns
