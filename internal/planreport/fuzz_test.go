@@ -45,7 +45,7 @@ func FuzzPage(f *testing.F) {
 		if len(page) != len(begin)+len(dataBegins)+len(data)+len(dataEnds)+len(end) {
 			t.Fatal("the data ends early")
 		}
-		if bytes.ContainsAny(data, "<>&\u2028\u2029\u202e") {
+		if bytes.ContainsAny(data, "<>&\n\u2028\u2029\u202e") {
 			t.Errorf("signs of HTML in %q", data)
 		}
 		read, err := parseHTML(page)

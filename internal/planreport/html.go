@@ -2,6 +2,7 @@ package planreport
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -20,25 +21,25 @@ var (
 	script string
 )
 
-// The texts before and after the JSON in a page. JSON is written with "<" escaped, so dataEnds is
-// the first "</script>" after dataBegins.
+// The texts before and after the data in a page. The data is base64, so dataEnds is the first
+// "</script>" after dataBegins.
 const (
-	dataBegins = `<script type="application/json" id="data">`
+	dataBegins = `<script type="text/plain" id="data">`
 	dataEnds   = `</script>`
 )
 
-// renderHTML returns a page that loads nothing. The data is a block of JSON that no browser runs.
-// encoding/json escapes <, >, & and the line breaks of JavaScript, so no text in the JSON ends the
-// block.
+// renderHTML returns a page that loads nothing. The data is a block that no browser runs: JSON, which is
+// compressed because many deployments have equal texts and objects.
 func renderHTML(report Report) ([]byte, error) {
-	data, err := json.Marshal(pack(report))
-	if err != nil {
+	var data bytes.Buffer
+	compressed := gzip.NewWriter(&data)
+	if err := errors.Join(json.NewEncoder(compressed).Encode(report), compressed.Close()); err != nil {
 		return nil, fmt.Errorf("writing the data of a report: %w", err)
 	}
 	// The Replacer makes one pass: it does not search the inserted texts.
 	return []byte(strings.NewReplacer(
 		"{script-hash}", sourceOf(script), "{style-hash}", sourceOf(style),
-		"{style}", style, "{data}", string(data), "{script}", script,
+		"{style}", style, "{data}", base64.StdEncoding.EncodeToString(data.Bytes()), "{script}", script,
 	).Replace(page)), nil
 }
 
@@ -56,13 +57,13 @@ func parseHTML(content []byte) (Report, error) {
 	if !found || !ended {
 		return Report{}, errors.New("it is no report")
 	}
-	var read packed
-	if err := json.Unmarshal(data, &read); err != nil {
+	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(data)))
+	if err != nil {
 		return Report{}, fmt.Errorf("reading a report: %w", err)
 	}
-	report, err := read.unpack()
+	text, err := readLimited(compressed)
 	if err != nil {
-		return Report{}, err
+		return Report{}, fmt.Errorf("reading a report: %w", err)
 	}
-	return checked(report)
+	return parseJSON(text)
 }

@@ -51,7 +51,7 @@ func joined(blocks []block) string {
 	room := maxMarkdown - maxLeftOut
 	for i, b := range blocks {
 		if room -= utf8.RuneCountInString(b.text); room < 0 {
-			text.WriteString("\n" + textAboutLeftOut(blocks[i:]) + "\n")
+			text.WriteString("\n" + leftOut(blocks[i:]) + "\n")
 			break
 		}
 		text.WriteString(b.text)
@@ -59,7 +59,7 @@ func joined(blocks []block) string {
 	return text.String()
 }
 
-func textAboutLeftOut(blocks []block) string {
+func leftOut(blocks []block) string {
 	numbers := map[string]int{}
 	var things []string
 	for _, b := range blocks {
@@ -74,7 +74,7 @@ func textAboutLeftOut(blocks []block) string {
 	for i, thing := range things {
 		things[i] = counted(numbers[thing], thing)
 	}
-	return "**Left out**, because a comment is limited: " + cmp.Or(strings.Join(things, ", "), "a heading") + ". The JSON has everything."
+	return "**Left out**, because a comment is limited: " + cmp.Or(strings.Join(things, ", "), "a heading") + ". The HTML and the JSON have everything."
 }
 
 func counted(number int, thing string) string {
@@ -279,14 +279,17 @@ func (d *Deployment) objectsText() string {
 	if d.ObjectsUnknown {
 		return "objects known after the apply"
 	}
-	counts := d.countObjects()
+	counts := map[ObjectChange]int{}
+	for _, object := range d.Objects {
+		counts[object.Change]++
+	}
 	var parts []string
 	for _, of := range []struct {
 		sign   string
-		number int
-	}{{"+", counts.Added}, {"~", counts.Changed}, {"−", counts.Removed}, {"?", counts.Unknown}} {
-		if of.number > 0 {
-			parts = append(parts, fmt.Sprintf("%s%d", of.sign, of.number))
+		change ObjectChange
+	}{{"+", ObjectAdded}, {"~", ObjectChanged}, {"−", ObjectRemoved}, {"?", ObjectUnknown}} {
+		if number := counts[of.change]; number > 0 {
+			parts = append(parts, fmt.Sprintf("%s%d", of.sign, number))
 		}
 	}
 	if len(parts) == 0 {

@@ -117,9 +117,7 @@ type Deployment struct {
 	// Objects are the objects that change, and Unchanged is the number of the others.
 	Objects   []Object `json:"objects,omitempty"`
 	Unchanged int      `json:"unchanged,omitempty"`
-	// LeftOut are the numbers of objects of a deployment whose objects and diff did not fit into a page.
-	LeftOut *ObjectCounts `json:"left_out,omitempty"`
-	Notes   []string      `json:"notes,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
 	// Diff is the id of a text in Diffs of the target.
 	Diff string `json:"diff,omitempty"`
 }
@@ -143,35 +141,6 @@ type Object struct {
 	Change ObjectChange `json:"change"`
 	Before string       `json:"before,omitempty"`
 	After  string       `json:"after,omitempty"`
-}
-
-// ObjectCounts counts objects by their changes.
-type ObjectCounts struct {
-	Added   int `json:"added,omitempty"`
-	Changed int `json:"changed,omitempty"`
-	Removed int `json:"removed,omitempty"`
-	Unknown int `json:"unknown,omitempty"`
-}
-
-// countObjects returns the numbers of objects that change.
-func (d *Deployment) countObjects() ObjectCounts {
-	if d.LeftOut != nil {
-		return *d.LeftOut
-	}
-	var counts ObjectCounts
-	for _, object := range d.Objects {
-		switch object.Change {
-		case ObjectAdded:
-			counts.Added++
-		case ObjectChanged:
-			counts.Changed++
-		case ObjectRemoved:
-			counts.Removed++
-		case ObjectUnknown:
-			counts.Unknown++
-		}
-	}
-	return counts
 }
 
 // Stage is a set of deployments that start together.

@@ -197,7 +197,7 @@ func TestGolden(t *testing.T) {
 	unknown.Plan, unknown.Unknown = nil, "labels or other facts of cluster eu-3"
 	destroyed := mixed()
 	destroyed.Operation, destroyed.Name, destroyed.Diff, destroyed.Warnings = planreport.Destroy, "staging", preview.DiffReport{}, nil
-	destroyed.Plan = plan.RemovalPlan(destroyed.Prior)
+	destroyed.Plan = plan.Removal(destroyed.Prior)
 	for name, inputs := range map[string][]planreport.Input{
 		"mixed": {mixed()}, "taken-over": {takenOver()}, "hostile": {hostile()}, "unknown": {unknown}, "several": {mixed(), destroyed},
 		"nothing": {{Owner: "o", Name: "empty", Operation: planreport.Update, Plan: &plan.Plan{}, Shown: mask.Printable}},

@@ -12,7 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
-// maxStored is how many bytes of an existing file are read.
+// maxStored is how many bytes of an existing file, or of the data in it, are read.
 const maxStored = 256 << 20
 
 // readReport reads the entries of a file. A file that cannot be read, or that is no report, has no
@@ -43,7 +43,12 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = opened.Close() }()
-	content, err := io.ReadAll(io.LimitReader(opened, maxStored+1))
+	return readLimited(opened)
+}
+
+// readLimited reads at most maxStored bytes. A small page can have much data, because it is compressed.
+func readLimited(from io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(from, maxStored+1))
 	if err != nil {
 		return nil, err
 	}
@@ -53,18 +58,13 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// parseJSON reads a report.
+// parseJSON reads a report. Other programs may have written any part of it.
 func parseJSON(content []byte) (Report, error) {
 	var report Report
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	if err := decoder.Decode(&report); err != nil {
 		return Report{}, fmt.Errorf("reading a report: %w", err)
 	}
-	return checked(report)
-}
-
-// checked returns a report that was read. Other programs may have written any part of it.
-func checked(report Report) (Report, error) {
 	if report.Format != Format {
 		return Report{}, fmt.Errorf("reading a report: its format is %d, not %d", report.Format, Format)
 	}

@@ -158,12 +158,8 @@ func (t *Target) isRepeatedBy(other *Target) bool {
 		slices.EqualFunc(t.Deployments, other.Deployments, isRepeated)
 }
 
-// isRepeated reports whether two deployments are the same without what was read from clusters, and
-// without the objects if a page has left them out.
+// isRepeated reports whether two deployments are the same without what was read from clusters.
 func isRepeated(stored, own Deployment) bool {
-	if stored.LeftOut != nil {
-		stored.LeftOut, own.Objects = nil, nil
-	}
 	stored.Notes, stored.Diff, own.Notes, own.Diff = nil, "", nil, ""
 	return reflect.DeepEqual(stored, own)
 }

@@ -3,8 +3,13 @@
 package planreport_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,29 +58,24 @@ func digests(t *testing.T, path string) []string {
 		t.Fatal(err)
 	}
 	var report struct {
-		Texts   []string
 		Targets []struct {
 			Name        string
 			Deployments []struct {
-				Digest any `json:"digest_after"`
+				Digest string `json:"digest_after"`
 			}
 		}
 	}
 	if filepath.Ext(path) == ".html" {
 		_, after, _ := strings.Cut(string(content), `id="data">`)
 		data, _, _ := strings.Cut(after, "</script>")
-		content = []byte(data)
+		content = decompressed(t, data)
 	}
 	if err := json.Unmarshal(content, &report); err != nil {
 		t.Fatalf("%v in %.200s", err, content)
 	}
 	found := []string{}
 	for _, of := range report.Targets {
-		digest := of.Deployments[0].Digest
-		if number, ok := digest.(float64); ok {
-			digest = report.Texts[int(number)]
-		}
-		found = append(found, fmt.Sprint(of.Name, " ", digest))
+		found = append(found, of.Name+" "+of.Deployments[0].Digest)
 	}
 	return found
 }
@@ -85,6 +85,31 @@ func expectDigests(t *testing.T, path string, want ...string) {
 	if diff := cmp.Diff(want, digests(t, path)); diff != "" {
 		t.Errorf("entries of %s (-want +got):\n%s", filepath.Base(path), diff)
 	}
+}
+
+// compressed returns a text as the data of a page.
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var data bytes.Buffer
+	to := gzip.NewWriter(&data)
+	_, err := to.Write([]byte(text))
+	if err = errors.Join(err, to.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(data.Bytes())
+}
+
+func decompressed(t *testing.T, data string) []byte {
+	t.Helper()
+	from, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // The formats differ only in the file that entries are read from.
@@ -198,11 +223,11 @@ func TestOpen(t *testing.T) {
 // The existing file is no report, or a damaged one.
 func TestExistingFile(t *testing.T) {
 	t.Parallel()
-	good := written(t, "plan.html", entry("other", planreport.Update, "1"))
+	good := written(t, "plan.json", entry("other", planreport.Update, "1"))
 	cut, _, _ := strings.Cut(good, `"deployments"`)
 	for name, content := range map[string]string{
 		"nothing": "", "no JSON": "{", "another format": `{"format": 2, "targets": [{"name": "other"}]}`, "null": `{"format": 1, "targets": [null]}`,
-		"no data": "<html>", "cut": cut, "not ordered": strings.Replace(good, `"deployments":[`, `"deployments":[{},{},`, 1),
+		"no data": "<html>", "cut": cut, "not ordered": strings.Replace(good, `"deployments": [`, `"deployments": [{},{},`, 1),
 		"deep": strings.Repeat("[", 1<<20), "twice": `{"format": 1, "targets": [{"name": "x"}, {"name": "x"}]}`,
 		"other types": `{"format": 1, "targets": [{"name": "x", "deployments": {"a": 1}}]}`,
 	} {
@@ -211,7 +236,7 @@ func TestExistingFile(t *testing.T) {
 			for _, file := range []string{"plan.json", "plan.html", "plan.md.json"} {
 				path := filepath.Join(t.TempDir(), file)
 				if file != "plan.json" && strings.HasPrefix(content, "{") {
-					content = `<script type="application/json" id="data">` + content + "</script>"
+					content = `<script type="text/plain" id="data">` + compressed(t, content) + "</script>"
 				}
 				if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 					t.Fatal(err)
@@ -350,7 +375,7 @@ func TestMarkdownIsCut(t *testing.T) {
 	if runes := len([]rune(text)); runes > 60_000 || runes < 59_000 {
 		t.Errorf("%d characters", runes)
 	}
-	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning. The JSON", 900-shown)
+	want := fmt.Sprintf("**Left out**, because a comment is limited: %d diffs, 1 warning. The HTML and the JSON", 900-shown)
 	if !strings.Contains(text, want) || shown < 100 {
 		t.Errorf("%d diffs are shown, and the text ends with %q, without %q", shown, text[len(text)-300:], want)
 	}

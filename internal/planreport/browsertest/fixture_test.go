@@ -31,7 +31,7 @@ func written(t *testing.T, name string, entries ...planreport.Target) string {
 }
 
 const diffText = "~ ConfigMap/shop/web-config: data\n- replicas: \"3\"\n+ replicas: \"5\"\n" +
-	"~ Deployment.apps/shop/web: spec.template.spec.containers\n- - image: registry.example.com/web:1.4.2\n+ - image: registry.example.com/web:1.5.0"
+	"~ Deployment.apps/shop/web: spec.template.spec.containers[web]\n- image: registry.example.com/web:1.4.2\n+ image: registry.example.com/web:1.5.0"
 
 // fleetOf returns a plan with these numbers of clusters and bundles. Its first bundle changes in
 // stages. Its second bundle is added or held on some clusters, and one cluster is removed.
@@ -97,7 +97,11 @@ func fleetOf(clusters, bundles int) planreport.Target {
 			made.Stages = append(made.Stages, planreport.Stage{Text: text, Deployments: stages[i]})
 		}
 	}
-	made.Warnings = append(made.Warnings, planreport.Warning{Summary: "Target prod: deployments are held", Detail: "  - cert-manager: the bundle or the cluster is paused"})
+	warning := planreport.Warning{Summary: "Target prod: API servers do not know some fields", Detail: "  - web: Deployment.apps/shop/web: spec.replicsa"}
+	if made.Summary.Held > 0 {
+		warning = planreport.Warning{Summary: "Target prod: deployments are held", Detail: "  - cert-manager: the bundle or the cluster is paused"}
+	}
+	made.Warnings = append(made.Warnings, warning)
 	return made
 }
 

@@ -1,6 +1,7 @@
 "use strict";
-(() => {
-  const report = JSON.parse(document.getElementById("data").textContent);
+(async () => {
+  const data = Uint8Array.from(atob(document.getElementById("data").textContent), (sign) => sign.charCodeAt(0));
+  const report = await new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   const actions = [
     { name: "add", mark: "+", word: "added" },
     { name: "change", mark: "~", word: "changed" },
@@ -34,26 +35,6 @@
   const keyOf = (cluster, bundle) => JSON.stringify([cluster, bundle]);
   // A deployment that is taken over has an action of its own here.
   const kindOf = (d) => (d.taken_over && d.action === "change" ? "taken" : d.action);
-
-  // The page has each text, each object and each list once. Others have their numbers.
-  const textAt = (number) => report.texts[number];
-  const allObjects = report.objects.map((numbers) => numbers.map(textAt)).map(([key, change, before, after]) => ({ key, change, before, after }));
-  const lists = report.lists.map((numbers) => numbers.map((number) => allObjects[number]));
-  const texted = ["cluster", "bundle", "action", "namespace", "release", "chart", "version", "digest_before", "digest_after", "reason", "diff"];
-  for (const t of report.targets) {
-    for (const cluster of t.clusters) {
-      const labels = cluster.labels.map(textAt);
-      cluster.name = textAt(cluster.name);
-      cluster.labels = Object.fromEntries(labels.flatMap((name, i) => (i % 2 === 0 ? [[name, labels[i + 1]]] : [])));
-      cluster.groups = cluster.groups.map(textAt);
-    }
-    for (const d of t.deployments) {
-      for (const field of texted) d[field] = textAt(d[field] || 0);
-      d.notes = d.notes && d.notes.map(textAt);
-      d.objects = d.objects && lists[d.objects - 1];
-    }
-    t.diffs = Object.fromEntries(Object.entries(t.diffs).map(([id, lines]) => [id, lines.map(textAt).join("\n")]));
-  }
 
   const state = { target: 0, clusters: "", bundles: "", group: "", only: false, stage: -1, selected: null, focus: null };
   let target, cells, rows, columns, changes, shownChanges;
@@ -134,12 +115,11 @@
   // distinctChanges returns the changes of the target, each once with the deployments that share it.
   function distinctChanges() {
     const found = new Map();
-    const texts = new Map([[undefined, ""]]); // Many deployments have the same list of objects.
     for (const d of target.deployments) {
       const kind = kindOf(d);
       if (!attention.includes(kind)) continue;
-      if (!texts.has(d.objects)) texts.set(d.objects, d.objects.map((object) => object.change + " " + object.key).join("\n"));
-      const id = JSON.stringify([d.bundle, kind, d.diff, d.reason, d.notes, d.objects_unknown, d.left_out, texts.get(d.objects)]);
+      const objects = (d.objects || []).map((object) => object.change + " " + object.key);
+      const id = JSON.stringify([d.bundle, kind, d.diff, d.reason, d.notes, d.objects_unknown, objects]);
       if (!found.has(id)) found.set(id, { kind, of: d, deployments: [] });
       found.get(id).deployments.push(d);
     }
@@ -150,13 +130,7 @@
   function listChanges() {
     const number = changes.reduce((sum, change) => sum + change.deployments.length, 0);
     const nothing = target.unknown ? "not known before the apply" : "none";
-    const left = target.deployments.filter((d) => d.left_out);
-    const removing = left.filter((d) => d.left_out.removed).length;
-    const different = changes.filter((change) => !change.of.left_out).length;
-    byId("different").textContent = number > 0 ? different + " different, in " + counted(number - left.length, "deployment") : nothing;
-    byId("left").hidden = left.length === 0;
-    byId("left").textContent = "A page is limited. The objects and diffs of " + counted(left.length, "deployment") + " are left out"
-      + (removing > 0 ? ", and " + removing + " of these remove objects" : "") + ". FLEET_REPORT=plan.json has all of them.";
+    byId("different").textContent = number > 0 ? changes.length + " different, in " + counted(number, "deployment") : nothing;
     byId("changes").replaceChildren();
     shownChanges = 0;
     const inTable = target.clusters.length * (target.bundles.length + 3);
@@ -186,13 +160,10 @@
     const parts = [make("summary", {}, title), ...clustersOf(deployments), factsOf(deployments)];
     if (d.reason) parts.push(make("p", {}, "It is held: ", make("bdi", {}, d.reason)));
     if (d.notes && d.notes.length > 0) parts.push(make("ul", { class: "notes" }, ...d.notes.map((note) => make("li", {}, note))));
-    if (d.left_out) parts.push(make("p", {}, aboutLeftOut));
     const text = textOf(d);
     if (text) parts.push(diffOf(text));
     return make("li", {}, make("details", { open: true, "data-action": kind }, ...parts));
   }
-
-  const aboutLeftOut = "The objects and the diff are left out, because a page is limited. FLEET_REPORT=plan.json has them.";
 
   // The names of clusters. The first ones are always visible.
   function clustersOf(deployments) {
@@ -225,7 +196,7 @@
 
   function objectsText(d) {
     if (d.objects_unknown) return "objects known after the apply";
-    const numberOf = (change) => (d.left_out ? d.left_out[change] || 0 : (d.objects || []).filter((o) => o.change === change).length);
+    const numberOf = (change) => (d.objects || []).filter((o) => o.change === change).length;
     const counts = objectSigns.map(([change, sign]) => [sign, numberOf(change)]).filter(([, number]) => number > 0);
     return counts.length > 0 ? "objects " + counts.map(([sign, number]) => sign + number).join(" ") : "no object changes";
   }
@@ -287,7 +258,7 @@
   function describe(d, cluster, bundle) {
     if (!d) return cluster + ", " + bundle + ": not deployed";
     const parts = [(actionOf.get(kindOf(d)) || none).word];
-    const number = d.left_out ? Object.values(d.left_out).reduce((sum, n) => sum + n, 0) : (d.objects || []).length;
+    const number = (d.objects || []).length;
     if (number > 0) parts.push(counted(number, "object"));
     if (d.objects_unknown) parts.push("objects unknown");
     if (d.stage) parts.push("stage " + d.stage);
@@ -438,7 +409,6 @@
   function objectsOf(d) {
     const parts = [];
     if (d.objects_unknown) parts.push(make("p", {}, "The objects are known only after the apply."));
-    if (d.left_out) parts.push(make("p", {}, aboutLeftOut));
     if (d.objects && d.objects.length > 0) {
       const lines = d.objects.map((object) => {
         const hash = object.change === "changed" && object.before ? object.before + " \u2192 " + (object.after || "unknown") : object.after || object.before || "unknown";
@@ -470,8 +440,7 @@
   }
 
   function showStages() {
-    const numberIn = (stage) => target.deployments.filter((d) => d.stage === stage).length;
-    const items = target.stages.map((text, i) => stageOf(String(i + 1), text, counted(numberIn(i + 1), "deployment"), i + 1));
+    const items = target.stages.map((stage, i) => stageOf(String(i + 1), stage.text, counted(stage.deployments.length, "deployment"), i + 1));
     const removed = target.deployments.filter((d) => d.action === "remove").length;
     if (removed > 0) items.push(stageOf("\u2212", "Removals", counted(removed, "deployment") + ", after the stages"));
     const held = target.deployments.filter((d) => d.action === "held").length;
