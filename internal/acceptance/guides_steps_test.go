@@ -59,6 +59,8 @@ func afterFailedApply(t *testing.T) []guideStep {
 		{begins: "terraform apply", in: f, before: func(t *testing.T) {
 			t.Helper()
 			f.allowPods(t, 1)
+			f.target = "" // The controller makes longer pauses after each refused pod.
+			f.arrange(t)
 			before = []record{f.release(t, 0)}
 		}, after: func(t *testing.T, _ string) {
 			t.Helper()

@@ -1,5 +1,5 @@
 // Package cluster connects to the clusters of one configured provider. It finds an entry by its
-// name, creates its client once, and carries out the requests of package deploy on it.
+// name, creates its client once, and carries out the requests of packages run and preview on it.
 package cluster
 
 import (

@@ -82,7 +82,7 @@ func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 	var failures []Failure
 	for key, objects := range planned {
 		record, ok := o.Records[key]
-		if !ok || failed[key] || !record.State.Settled() || release.KeepsPromise(record.Objects, objects) {
+		if !ok || failed[key] || !record.State.Settled() || release.MatchesPlanned(record.Objects, objects) {
 			continue
 		}
 		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrUnplannedObjects})

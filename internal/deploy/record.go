@@ -32,7 +32,7 @@ type Record struct {
 	HidesNames bool
 	// Counts are the objects on the cluster.
 	Counts status.Counts
-	// Rules and Stored are what the objects are compared by; see release.Inspection.
+	// Rules and Accepted are what the objects are compared by; see release.Inspection.
 	Rules    release.Rules
 	Accepted map[string]string
 	// HandedOver maps objects that the release no longer has to the bundle that is to take them over.
@@ -44,7 +44,7 @@ type Record struct {
 	// Known is what a removal of the release needs.
 	Known release.Known
 	// Leftovers are further releases of the deployment that may be on the cluster. When a move failed,
-	// Left has the release that the deployment moved from or was to move to. The next write
+	// Leftovers has the release that the deployment moved from or was to move to. The next write
 	// removes them.
 	Leftovers []release.Known
 }

@@ -30,7 +30,7 @@ func (e *Engine) Apply(ctx context.Context, request run.Request) deploy.Outcome 
 			r.untouched(deploy.KeyOf(d), "deploying", err)
 		}
 		for _, key := range request.Remove {
-			r.untouched(key, "removing", err)
+			r.untouched(key, deploy.Removing, err)
 		}
 		return r.outcome(ctx)
 	case len(existing) > 0:

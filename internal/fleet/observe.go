@@ -127,9 +127,7 @@ func addMissing(found *deploy.Observation, key deploy.Key, prior deploy.Record) 
 		found.Records[key] = prior
 		return
 	}
-	known := prior.Known
-	known.Release, known.Namespace = prior.Release, prior.Namespace
-	found.Missing[key] = known
+	found.Missing[key] = prior.Current()
 }
 
 // withoutSecrets returns a message for a failed deployment whose secrets are not known here, so

@@ -39,7 +39,7 @@ func (r removal) all(ctx context.Context) {
 		}
 		failed := func(err error) {
 			for _, key := range keys {
-				r.untouched(key, "removing", err)
+				r.untouched(key, deploy.Removing, err)
 			}
 		}
 		removing.Go(func() {
@@ -47,7 +47,7 @@ func (r removal) all(ctx context.Context) {
 			for _, dependant := range before[name] {
 				<-ended[dependant]
 			}
-			panics.RecoveringTo(failed, "removing", func() { r.bundle(ctx, name, r.withoutHeld(keys, before[name])) })()
+			panics.RecoveringTo(failed, deploy.Removing, func() { r.bundle(ctx, name, r.withoutHeld(keys, before[name])) })()
 		})
 	}
 	removing.Wait()
@@ -60,7 +60,7 @@ func (r removal) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Ke
 		if i < 0 {
 			return false
 		}
-		r.untouched(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependants[i])})
+		r.untouched(key, deploy.Removing, &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependants[i])})
 		return true
 	})
 }
@@ -74,7 +74,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	}
 	fail := func(keys []deploy.Key, err error) {
 		for _, key := range keys {
-			r.untouched(key, "removing", err)
+			r.untouched(key, deploy.Removing, err)
 		}
 	}
 	for _, key := range keys {
@@ -103,7 +103,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 			prior := r.request.Prior[key]
 			prior.Counts = prior.Counts.Unseen()
 			failed := prior.With(status.Facts{Failed: err.Error()})
-			r.fail(key, "removing", err, &failed)
+			r.fail(key, deploy.Removing, err, &failed)
 		}
 	}
 	if len(dropped) == 0 {
@@ -278,7 +278,7 @@ func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Ke
 	for _, key := range keys {
 		if slices.Contains(left, key) {
 			prior := r.request.Prior[key]
-			r.fail(key, "removing", err, &prior)
+			r.fail(key, deploy.Removing, err, &prior)
 			continue
 		}
 		forgotten = append(forgotten, key)

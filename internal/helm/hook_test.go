@@ -15,7 +15,7 @@ import (
 
 // noSlot is a token that cannot be taken again.
 type noSlot struct {
-	release.Token
+	release.Slot
 
 	err error
 }
@@ -24,12 +24,12 @@ func (n noSlot) Resume(context.Context) error { return n.err }
 
 // A hook runs after a wait, during which other operations took the slot. It does not start
 // before a slot is free again.
-func TestHookTakesItsPlaceAgain(t *testing.T) {
+func TestHookTakesItsSlotAgain(t *testing.T) {
 	t.Parallel()
 	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}
 	hook.SetAnnotations(map[string]string{helmrelease.HookAnnotation: helmrelease.HookPostInstall.String()})
 	full := errors.New("not continued")
-	client := &kubeClient{settings: settings{token: noSlot{err: full}}, hooks: newHookObjects()}
+	client := &kubeClient{settings: settings{slot: noSlot{err: full}}, hooks: newHookObjects()}
 	info := &resource.Info{Object: hook}
 	client.hooks.built[info] = true
 	if _, err := client.Create(kube.ResourceList{info}); !errors.Is(err, full) {

@@ -68,19 +68,12 @@ type kubeClient struct {
 	deleted map[*resource.Info]bool
 }
 
-// rest gives the token of the operation back, because only waiting is left to do.
-func (k *kubeClient) rest() {
-	if k.token != nil {
-		k.token.Yield()
-	}
-}
-
-// resume takes the token again, because there is more work after a wait.
+// resume takes the slot again, because there is more work after a wait.
 func (k *kubeClient) resume() error {
-	if k.token == nil {
+	if k.slot == nil {
 		return nil
 	}
-	return k.token.Resume(k.ctx)
+	return k.slot.Resume(k.ctx)
 }
 
 // pending reports what the operation waits for, without secret values.
@@ -327,7 +320,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	k.yieldToken()
+	k.yieldSlot()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, false))
 	})
@@ -335,7 +328,7 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	k.yieldToken()
+	k.yieldSlot()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, true))
 	})
@@ -349,11 +342,11 @@ func readinessFor(k *kubeClient, objects kube.ResourceList, jobs bool) release.R
 	}
 }
 
-// yieldToken lets other operations run during a wait. The wait for crds/ does not yield: it
+// yieldSlot lets other operations run during a wait. The wait for crds/ does not yield: it
 // occurs before any object of the release is written.
-func (k *kubeClient) yieldToken() {
-	if k.written != nil {
-		k.rest()
+func (k *kubeClient) yieldSlot() {
+	if k.written != nil && k.slot != nil {
+		k.slot.Yield()
 	}
 }
 

@@ -35,8 +35,8 @@ func (m manifestWriter) Run(*bytes.Buffer) (*bytes.Buffer, error) {
 	return bytes.NewBufferString(m.chart.Manifest), nil
 }
 
-// checkPromise returns release.ErrOtherObjects if objects differ from those that the plan showed.
-func checkPromise(objects []*unstructured.Unstructured, d target.Deployment, promised map[string]string) error {
+// checkPlannedObjects returns release.ErrOtherObjects if objects differ from those that the plan showed.
+func checkPlannedObjects(objects []*unstructured.Unstructured, d target.Deployment, promised map[string]string) error {
 	if len(promised) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func checkPromise(objects []*unstructured.Unstructured, d target.Deployment, pro
 	if err != nil {
 		return err
 	}
-	if !release.KeepsPromise(release.Rendering{Objects: listed}.Hashes(), promised) {
+	if !release.MatchesPlanned(release.Rendering{Objects: listed}.Hashes(), promised) {
 		return release.ErrOtherObjects
 	}
 	return nil

@@ -50,7 +50,7 @@ func TestCheckPromise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = checkPromise(rendered, d, test.promised)
+			err = checkPlannedObjects(rendered, d, test.promised)
 			if stopped := errors.Is(err, release.ErrOtherObjects); stopped != test.stops || err != nil && !stopped {
 				t.Errorf("got %v, want it to stop: %t", err, test.stops)
 			}

@@ -29,7 +29,7 @@ import (
 // longer exist. If the newest record is not the observed one, it fails with a
 // *release.ChangedError and removes nothing: another client may have taken over the release.
 // Objects that removal keeps stay. The record stays until the removal of everything else was
-// confirmed, so that a failed removal can be tried again. Uninstall also applies the terms in
+// confirmed, so that a failed removal can be tried again. Uninstall also applies the policy in
 // removal.Known to the objects and the namespace.
 //
 // The record alone is not trusted. Its hooks run only if it is proven. An

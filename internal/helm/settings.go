@@ -12,7 +12,7 @@ import (
 
 // settings are how an operation treats objects. They do not change during the operation.
 type settings struct {
-	// release is the release that is written, as release.Key. within is the only namespace in
+	// release is the release that is written or removed, as release.Key. within is the only namespace in
 	// which objects may be deleted, "" for any.
 	release, within string
 	// keep are objects, by Object.Key, that another release takes over. They are not deleted
@@ -30,9 +30,9 @@ type settings struct {
 	readyFor time.Duration
 	// logs adds the end of the logs of failed containers to errors.
 	logs bool
-	// token is given back when only waiting is left to do, and taken again when there is more work
+	// slot is given back when only waiting is left to do, and taken again when there is more work
 	// after a wait, nil if the operation keeps it.
-	token release.Token
+	slot release.Slot
 	// listener follows what the operation waits for, nil for none.
 	listener release.Listener
 }
@@ -47,7 +47,7 @@ func settingsOf(d target.Deployment, observed *release.Observed, w release.Write
 		s.within = w.Known.TargetNamespace
 	}
 	if !d.HelmOptions().Atomic { // An atomic operation may have to write all objects again.
-		s.token = w.Token
+		s.slot = w.Slot
 	}
 	takes := takesOwnership(d, w)
 	s.admits = func(info *resource.Info, owner string) bool {

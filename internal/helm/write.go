@@ -105,7 +105,7 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
 		return op.explain("rendering", d, err)
 	}
-	if err := checkPromise(op.records.Rendered.Objects, d, w.Planned); err != nil {
+	if err := checkPlannedObjects(op.records.Rendered.Objects, d, w.Planned); err != nil {
 		return err
 	}
 	if w.Check == nil {

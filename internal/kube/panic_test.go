@@ -30,7 +30,7 @@ func TestPanicBesideARequest(t *testing.T) {
 	isPanic := func(t *testing.T, err error) {
 		t.Helper()
 		if panicked := new(panics.Error); !errors.As(err, &panicked) {
-			t.Errorf("error = %v, want a PanicError", err)
+			t.Errorf("error = %v, want a *panics.Error", err)
 		}
 	}
 	tests := map[string]func(t *testing.T){

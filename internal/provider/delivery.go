@@ -35,9 +35,9 @@ var (
 func (f *providerData) delivery() delivery {
 	switch {
 	case f.fleetEngine == nil:
-		return f.engine
+		return f.runner
 	case f.Management.HandsBack:
-		return fleet.Handover{From: f.fleetEngine, To: f.engine}
+		return fleet.Handover{From: f.fleetEngine, To: f.runner}
 	}
 	return f.fleetEngine
 }

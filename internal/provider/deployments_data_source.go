@@ -128,7 +128,7 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	found := d.providerData.engine.Status(ctx, d.providerData.Owner, wanted)
+	found := d.providerData.runner.Status(ctx, d.providerData.Owner, wanted)
 	d.providerData.logPanics(ctx, found.Failures)
 	diagnostics.Add(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.providerData.OnUnreachable == config.ErrorUnreachable))
 	if resp.Diagnostics.HasError() {
@@ -155,7 +155,7 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 			references[wanted.Cluster] = append(references[wanted.Cluster], of...)
 		}
 	}
-	state.ObjectVersions(d.providerData.engine.Versions(ctx, references)).Pin(result.Deployments)
+	state.ObjectVersions(d.providerData.runner.Versions(ctx, references)).Pin(result.Deployments)
 	return result.Deployments
 }
 

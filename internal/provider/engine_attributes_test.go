@@ -62,7 +62,7 @@ func TestEngineTableNamesAttributes(t *testing.T) {
 			// The attributes below it have rows instead.
 			isParent := slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(other, path+".") && rows[other] })
 			if !isNamed && !isParent {
-				t.Errorf("%s: %s has no row in engine.SupportTable", section.Of, path)
+				t.Errorf("%s: %s has no row in fleet.SupportTable", section.Of, path)
 			}
 		}
 	}

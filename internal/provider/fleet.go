@@ -35,7 +35,7 @@ type providerData struct {
 	public   *chart.Fetcher // Without credentials.
 	git      *git.Client
 	source   *source.Store
-	engine   *run.Runner
+	runner   *run.Runner
 	// fleetEngine delivers by a real Fleet. It is nil without an engine, and while the engine is
 	// unknown.
 	fleetEngine *fleet.Engine
@@ -81,7 +81,7 @@ func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, err
 	})
 	f.clusters = cluster.NewSet(s.Clusters, f.charts, masker)
 	f.fleetEngine = newFleetEngine(s.Management, s.Parallelism, f.charts, masker)
-	f.engine = run.New(connector(f.clusters), s.Parallelism, f.showEvent)
+	f.runner = run.New(connector(f.clusters), s.Parallelism, f.showEvent)
 	return f, nil
 }
 
@@ -94,7 +94,7 @@ func connector(clusters *cluster.Set) run.Clusters {
 func (f *providerData) preview() *preview.Preview {
 	return &preview.Preview{
 		Connect:     func(name string) (preview.Cluster, error) { return f.clusters.Connect(name) },
-		Connectable: f.clusters.IsConnectable, Runner: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
+		Connectable: f.clusters.IsConnectable, Runner: f.runner, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
 		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, Former: f.registry.Former,
 	}
 }
@@ -132,13 +132,13 @@ func (f *providerData) withFormer(private state.Private) *providerData {
 	}
 	with := *f
 	with.clusters = f.clusters.WithFormer(former)
-	with.engine = f.engine.With(connector(with.clusters))
+	with.runner = f.runner.With(connector(with.clusters))
 	return &with
 }
 
 // capabilities returns a reader of the capabilities that charts use.
 func (f *providerData) capabilities() state.CapabilityReader {
 	return state.CapabilityReader{
-		Clusters: f.clusters.Names(), IsConnectable: f.clusters.IsConnectable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.DependsOnCluster,
+		Clusters: f.clusters.Names(), IsConnectable: f.clusters.IsConnectable, Read: f.runner.Capabilities, DependsOnCluster: f.charts.DependsOnCluster,
 	}
 }

@@ -173,7 +173,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	}
 	name := gone.Name.ValueString()
 	gone.reportMoves(r.providerData.Management, nil, &resp.Diagnostics)
-	removal, found := plan.RemovalPlan(gone.known.Records), preview.DiffReport{}
+	removal, found := plan.Removal(gone.known.Records), preview.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
 		found = r.providerData.preview().Diff(ctx, preview.Request{
 			Identity: gone.identity(r.providerData, gone), Consent: gone.consent(&resp.Diagnostics), Diff: gone.diff(),

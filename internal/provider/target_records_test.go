@@ -14,7 +14,7 @@ import (
 
 // The changes that a cluster made to objects are in records, where the delete of a tainted target
 // finds them.
-func TestStoredDifferencesAreKept(t *testing.T) {
+func TestAcceptedDifferencesAreKept(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c", Bundle: "web"}
 	stored := map[string]string{"Widget ns/web: spec.pruned": "-"}

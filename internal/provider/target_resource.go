@@ -109,7 +109,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	r.providerData.registry.Identify(observation.UIDs)
 	after, replaced := private.Refreshed(state.Refresh{
-		Records: records, Observation: observation, Versions: r.providerData.engine.Versions(ctx, private.ObjectVersions.References(r.providerData.clusters.IsConnectable)),
+		Records: records, Observation: observation, Versions: r.providerData.runner.Versions(ctx, private.ObjectVersions.References(r.providerData.clusters.IsConnectable)),
 		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	diagnostics.Add(&resp.Diagnostics, report.ReplacedClusters(replaced))

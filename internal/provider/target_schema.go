@@ -98,7 +98,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"take_ownership": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Take over releases and objects that belong to others: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error. `take_ownership_of` permits it for some deployments only.",
+				MarkdownDescription: "Take over releases and objects that belong to others: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: the plan warns, the apply fails for their deployments, and all others are applied. `take_ownership_of` permits it for some deployments only.",
 			},
 			"take_ownership_of": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType,

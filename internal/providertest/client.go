@@ -52,12 +52,16 @@ var schemas = sync.OnceValue(func() *tfprotov6.GetProviderSchemaResponse {
 	return found
 })
 
-// errorsOf returns the errors among diagnostics as text.
-func errorsOf(tb testing.TB, diagnostics []*tfprotov6.Diagnostic, err error) []string {
+// expectNoError ends the test if a call of the protocol failed.
+func expectNoError(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// errorsOf returns the errors among diagnostics as text.
+func errorsOf(diagnostics []*tfprotov6.Diagnostic) []string {
 	var texts []string
 	for _, found := range diagnostics {
 		if found.Severity == tfprotov6.DiagnosticSeverityError {
@@ -93,11 +97,13 @@ func unpacked(tb testing.TB, dynamic *tfprotov6.DynamicValue, of tftypes.Type) t
 func (c *Client) Configure(tb testing.TB, config tftypes.Value) []string {
 	tb.Helper()
 	validated, err := c.Server.ValidateProviderConfig(tb.Context(), &tfprotov6.ValidateProviderConfigRequest{Config: Packed(tb, config)})
-	if found := errorsOf(tb, validated.Diagnostics, err); len(found) > 0 {
+	expectNoError(tb, err)
+	if found := errorsOf(validated.Diagnostics); len(found) > 0 {
 		return found
 	}
 	resp, err := c.Server.ConfigureProvider(tb.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: Packed(tb, config)})
-	return errorsOf(tb, resp.Diagnostics, err)
+	expectNoError(tb, err)
+	return errorsOf(resp.Diagnostics)
 }
 
 // A Resource is a resource in a state. Its value is null if there is none.
@@ -126,21 +132,24 @@ func (c *Client) Refresh(tb testing.TB, kind string, prior Resource) (Resource, 
 		return prior, nil
 	}
 	resp, err := c.Server.ReadResource(tb.Context(), &tfprotov6.ReadResourceRequest{TypeName: kind, CurrentState: Packed(tb, prior.Value), Private: prior.Private})
-	return Resource{Value: unpacked(tb, resp.NewState, prior.Value.Type()), Private: resp.Private}, errorsOf(tb, resp.Diagnostics, err)
+	expectNoError(tb, err)
+	return Resource{Value: unpacked(tb, resp.NewState, prior.Value.Type()), Private: resp.Private}, errorsOf(resp.Diagnostics)
 }
 
 // Plan validates and plans a resource.
 func (c *Client) Plan(tb testing.TB, kind string, config tftypes.Value, prior Resource) Plan {
 	tb.Helper()
 	validated, err := c.Server.ValidateResourceConfig(tb.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: kind, Config: Packed(tb, config)})
-	if found := errorsOf(tb, validated.Diagnostics, err); len(found) > 0 {
+	expectNoError(tb, err)
+	if found := errorsOf(validated.Diagnostics); len(found) > 0 {
 		return Plan{Errors: found}
 	}
 	resp, err := c.Server.PlanResourceChange(tb.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: kind, Config: Packed(tb, config), PriorState: Packed(tb, prior.Value), PriorPrivate: prior.Private,
 		ProposedNewState: Packed(tb, c.Proposed(tb, kind, config, prior.Value)),
 	})
-	answer := Plan{Errors: errorsOf(tb, resp.Diagnostics, err), Private: resp.PlannedPrivate}
+	expectNoError(tb, err)
+	answer := Plan{Errors: errorsOf(resp.Diagnostics), Private: resp.PlannedPrivate}
 	for _, found := range resp.Diagnostics {
 		if found.Severity == tfprotov6.DiagnosticSeverityWarning {
 			answer.Warnings = append(answer.Warnings, found.Summary+": "+found.Detail)
@@ -156,7 +165,8 @@ func (c *Client) Apply(tb testing.TB, kind string, config tftypes.Value, prior R
 	resp, err := c.Server.ApplyResourceChange(tb.Context(), &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: kind, Config: Packed(tb, config), PriorState: Packed(tb, prior.Value), PlannedState: Packed(tb, to.Value), PlannedPrivate: to.Private,
 	})
-	for _, found := range errorsOf(tb, resp.Diagnostics, err) {
+	expectNoError(tb, err)
+	for _, found := range errorsOf(resp.Diagnostics) {
 		tb.Fatal(found)
 	}
 	return Resource{Value: unpacked(tb, resp.NewState, config.Type()), Private: resp.Private}

@@ -152,7 +152,7 @@ type Unready struct {
 // DifferenceKey returns the key of a difference among all differences of a release.
 func DifferenceKey(object, path string) string { return object + ": " + path }
 
-// Differences returns all differences in the form of Inspection.Stored.
+// Differences returns all differences in the form of Inspection.Accepted.
 func (f Finding) Differences() map[string]string {
 	var found map[string]string
 	for _, modified := range f.Modified {

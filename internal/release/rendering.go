@@ -101,9 +101,9 @@ var ErrOtherObjects = errors.New("the templates rendered other objects than the 
 // ErrUnplannedObjects is the error for a release that has other objects than the plan showed.
 var ErrUnplannedObjects = errors.New("the release has other objects than the plan showed; the next plan compares them with the templates again")
 
-// KeepsPromise reports whether hashes match promised, an earlier result of KnownHashes: they have
+// MatchesPlanned reports whether hashes match promised, an earlier result of KnownHashes: they have
 // the same objects, and known hashes are equal.
-func KeepsPromise(hashes, promised map[string]string) bool {
+func MatchesPlanned(hashes, promised map[string]string) bool {
 	if len(hashes) != len(promised) {
 		return false
 	}

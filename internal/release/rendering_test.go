@@ -39,7 +39,7 @@ func TestKeepsPromise(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if keeps := release.KeepsPromise(test.hashes, promised); keeps != test.keeps {
+			if keeps := release.MatchesPlanned(test.hashes, promised); keeps != test.keeps {
 				t.Errorf("got %t", keeps)
 			}
 		})

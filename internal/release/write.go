@@ -56,8 +56,8 @@ type Write struct {
 	// Check can refuse the objects before anything is written. Its argument is the rendering of the
 	// deployment for its cluster. It is nil if there is nothing to check.
 	Check func(documents []diff.Document, mask func(text string) string) error
-	// Token is the token of the operation, nil if operations are not counted.
-	Token Token
+	// Slot is that of the operation, nil if operations are not counted.
+	Slot Slot
 	// Listener follows the operation, nil for none.
 	Listener Listener
 }
@@ -77,11 +77,11 @@ func (w Write) Claimant() Claimant { return Claimant{Mark: w.Mark, Proof: w.Proo
 // MovesObjects reports whether objects are taken over from other releases of the target.
 func (w Write) MovesObjects() bool { return len(w.Former)+len(w.Taken) > 0 }
 
-// Token is the slot of an operation. The number of operations that run at the same time is limited.
-type Token interface {
+// Slot is the slot of an operation. The number of operations that run at the same time is limited.
+type Slot interface {
 	// Yield gives the slot to another operation when all objects are written and the operation only
-	// waits until they are ready. It reports whether the operation continues without a slot.
-	Yield() bool
+	// waits until they are ready, unless too many operations wait.
+	Yield()
 	// Pause gives up the slot, and Resume takes one again, also after Yield.
 	Pause()
 	Resume(ctx context.Context) error

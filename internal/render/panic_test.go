@@ -31,7 +31,7 @@ func TestPanicOfARendering(t *testing.T) {
 			_, err := charts.Render(t.Context(), target.Deployment{Release: "web", Namespace: "ns", Bundle: &bundle.Bundle{Name: "b"}, Digest: digest})
 			panicked, ok := errors.AsType[*panics.Error](err)
 			if !ok {
-				t.Fatalf("error = %v, want a PanicError", err)
+				t.Fatalf("error = %v, want a *panics.Error", err)
 			}
 			if strings.Contains(panicked.Error()+panicked.Stack, "hunter2") {
 				t.Errorf("what the panic was given shows: %v", panicked)

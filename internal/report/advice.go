@@ -31,7 +31,7 @@ func advice(err error, of []deploy.Key) string {
 	)
 	switch {
 	case errors.As(err, &unreachable):
-		return "Make the cluster reachable, or exclude it from the target's rules, and apply again. " +
+		return "Make the cluster reachable and apply again. If it is down for a longer time, set paused = true in its entry. " +
 			"If the cluster no longer exists, remove its entry from the provider and set on_missing = \"forget\"."
 	case errors.As(err, &unlistable):
 		return listingRights(unlistable) + " Then apply again."

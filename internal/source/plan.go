@@ -149,7 +149,7 @@ func (s *Store) ResolveUnknown(ctx context.Context, r Request, planned map[strin
 		return settled, err
 	}
 	elements, err := s.merge(made.Bundles, nil, always)
-	return settled, errors.Join(err, settleElements(planned, elements))
+	return settled, errors.Join(err, resolveElements(planned, elements))
 }
 
 func (s *Store) generate(ctx context.Context, r Request, commit string, known map[string]Element) (BundleSet, error) {
@@ -216,8 +216,8 @@ func (s *Store) merge(generated []Generated, prior map[string]Element, lasts fun
 	return elements, errors.Join(errs...)
 }
 
-// settleElements sets the elements whose descriptors the plan left unknown.
-func settleElements(planned, made map[string]Element) error {
+// resolveElements sets the elements whose descriptors the plan left unknown.
+func resolveElements(planned, made map[string]Element) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(planned)) {
 		if planned[name].Descriptor != "" {

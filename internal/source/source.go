@@ -81,7 +81,7 @@ type Config struct {
 	Keys *sops.Decrypter
 	// IgnoreRules reads the .helmignore of a chart, if a Spec requires that.
 	IgnoreRules bundle.IgnoreRules
-	// Describe is needed by Plan and Settle.
+	// Describe is needed by Plan and ResolveUnknown.
 	Describe Describe
 }
 

@@ -77,9 +77,7 @@ func storedOf(known release.Known) storedRelease {
 }
 
 func storedRecord(record deploy.Record) storedRelease {
-	known := record.Known
-	known.Release, known.Namespace = record.Release, record.Namespace
-	stored := storedOf(known)
+	stored := storedOf(record.Current())
 	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
 	stored.HidesNames, stored.Accepted, stored.HandedOver, stored.BundleLabels = record.HidesNames, record.Accepted, record.HandedOver, record.BundleLabels
 	if record.State != status.Ready {

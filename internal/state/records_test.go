@@ -105,7 +105,7 @@ func TestRecordsAreDecoded(t *testing.T) {
 	}
 }
 
-func TestLostReleases(t *testing.T) {
+func TestMissingReleases(t *testing.T) {
 	t.Parallel()
 	records := state.DecodeRecords(map[string]string{"a/web": `{"release":"web","namespace":"ns"}`, "a/db": `{"release":"db","namespace":"ns"}`, "a/db ns/left": `{"release":"left"}`, "b/web": `{"release":"web"}`})
 	missing := records.Missing(func(at deploy.Key) bool { return at.Cluster == "b" })

@@ -23,7 +23,7 @@ func deployed(cluster, name string) target.Deployment {
 	return target.Deployment{Cluster: cluster, Bundle: &bundle.Bundle{Name: name}, Release: name, Namespace: "ns", Digest: "new"}
 }
 
-// What a state shows of records is read back as these records. Lost releases are among the records.
+// What a state shows of records is read back as these records. Missing releases are among the records.
 func TestShownOfRecords(t *testing.T) {
 	t.Parallel()
 	records := map[deploy.Key]deploy.Record{
@@ -304,7 +304,7 @@ func TestMarking(t *testing.T) {
 	}
 }
 
-func TestLostReleasesOfAnApply(t *testing.T) {
+func TestMissingReleasesOfAnApply(t *testing.T) {
 	t.Parallel()
 	missing := state.MissingReleases{keyed("a", "web"): {Release: "web"}, keyed("a", "db"): {Release: "db"}}
 	leftOut := map[deploy.Key]release.Known{keyed("b", "web"): {Release: "held"}}

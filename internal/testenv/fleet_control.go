@@ -102,6 +102,9 @@ func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster 
 	if f.processes.runs(name) {
 		return nil
 	}
+	if err := f.processes.end(ctx, name); err != nil { // It may have ended.
+		return err
+	}
 	downstream, err := f.newFleetClient(cluster)
 	if err != nil {
 		return err

@@ -44,8 +44,8 @@ func (p *fleetProcesses) file(name string) string { return filepath.Join(p.dir, 
 func (p *fleetProcesses) runs(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := p.running[name]
-	return ok
+	running, ok := p.running[name]
+	return ok && running.failure() == nil
 }
 
 func (p *fleetProcesses) launch(ctx context.Context, name, program, kubeconfig string, variables []string, args ...string) error {
@@ -114,10 +114,8 @@ func (p *fleetProcesses) startUntilReady(ctx context.Context, name string, start
 			return nil
 		}
 		failures = append(failures, err)
-		if p.failureOf(name) == nil {
-			break // It runs. Another start would not help.
-		}
-		if err := p.end(ctx, name); err != nil {
+		isRunning := p.failureOf(name) == nil
+		if err := p.end(context.WithoutCancel(ctx), name); err != nil || isRunning { // Another start would not help.
 			return errors.Join(append(failures, err)...)
 		}
 	}
@@ -135,8 +133,8 @@ func (p *fleetProcesses) failureOf(name string) error {
 	return running.failure()
 }
 
-// failure returns nil while every controller runs that was not stopped. An agent may end, and is
-// started again.
+// failure returns nil while every controller runs that was not stopped. An agent may end before it
+// has checked in: startUntilReady starts it again.
 func (p *fleetProcesses) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

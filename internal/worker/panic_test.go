@@ -32,7 +32,7 @@ func expectPanic(t *testing.T, err error) {
 	t.Helper()
 	panicked, ok := errors.AsType[*panics.Error](err)
 	if !ok {
-		t.Fatalf("error = %v, want a PanicError", err)
+		t.Fatalf("error = %v, want a *panics.Error", err)
 	}
 	if strings.Contains(err.Error()+panicked.Stack, secret) {
 		t.Errorf("what the panic was given shows: %v", err)

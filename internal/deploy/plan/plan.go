@@ -104,14 +104,14 @@ type Plan struct {
 	// Moves are the objects that move from one bundle to another, by cluster.
 	Moves map[string]release.Moves
 
+	// Kinds are those of the objects of deployments to be written.
+	Kinds map[deploy.Key][]WantedKind
 	// UnknownFields are fields of objects that API servers do not know, with the deployments.
 	UnknownFields map[string][]deploy.Key
 	// UncheckedSchemas are references of schemas to other documents, with the deployments.
 	UncheckedSchemas map[string][]deploy.Key
 
-	waits bool
-	// kinds are those of the objects of deployments to be written.
-	Kinds   map[deploy.Key][]WantedKind
+	waits   bool
 	desired Desired
 }
 
@@ -405,7 +405,7 @@ func Replan(desired Desired, prior map[deploy.Key]deploy.Record, shown Shown, ch
 	return change
 }
 
-// RemovalPlan returns the plan of a target that is destroyed.
-func RemovalPlan(prior map[deploy.Key]deploy.Record) *Plan {
+// Removal returns the plan of a target that is destroyed.
+func Removal(prior map[deploy.Key]deploy.Record) *Plan {
 	return &Plan{Change: Change{Remove: slices.Collect(maps.Keys(prior)), Prior: prior}}
 }

@@ -45,9 +45,9 @@ func (r *Runner) Apply(ctx context.Context, request Request) deploy.Outcome {
 			v.writes.Wait()
 			// After a panic, removals count as not begun; a refresh finds the releases that no
 			// longer exist.
-			notRemoved := func(err error) { results.addAllUntouched(v.remove, "removing", err) }
-			panics.RecoveringTo(notRemoved, "removing", func() {
-				v.settleMoves()
+			notRemoved := func(err error) { results.addAllUntouched(v.remove, deploy.Removing, err) }
+			panics.RecoveringTo(notRemoved, deploy.Removing, func() {
+				v.noteHandedOver()
 				v.removeAll(ctx)
 			})()
 			// The records of written deployments stay as the write left them.
@@ -63,7 +63,7 @@ func (r *Runner) Apply(ctx context.Context, request Request) deploy.Outcome {
 		outcome.Interruption = progress.interruption()
 	}
 	slices.SortFunc(outcome.Failures, deploy.Failure.Compare)
-	outcome.Warned = sortedViolations(outcome.Warned)
+	slices.SortStableFunc(outcome.Warned, policy.Violation.Compare)
 	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
 	})
@@ -112,10 +112,4 @@ func knownOf(d target.Deployment, written release.Written, proof release.Proof) 
 		Release: d.Release, Namespace: d.Namespace, UID: proof.UID, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
 		Key: proof.Key, Revision: max(written.Revision, written.Observed.Revision), TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
-}
-
-// sortedViolations returns violations sorted by policy, rule, cluster and bundle.
-func sortedViolations(violations []policy.Violation) []policy.Violation {
-	slices.SortStableFunc(violations, policy.Violation.Compare)
-	return violations
 }

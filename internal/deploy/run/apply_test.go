@@ -172,7 +172,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 				asked.Blocked = map[deploy.Key]error{key("c1", "web"): errors.New("the window is closed")}
 			}
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			want := map[deploy.Key]deploy.Record{}
 			if test.want != nil {
@@ -202,7 +202,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	eternal.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: math.MaxInt}
 	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b"), eternal}
 	asked.Settings.Consent.All, asked.Settings.Limit = true, time.Hour
-	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 	proof := proofOn("c1")
 	own := func(bundle, digest string) release.Mark {
 		made := mark(bundle, digest, 0)
@@ -214,7 +214,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 		"ns/slow":    {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
 		"ns/web":     {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
-	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Token", "NamespaceUsedBy", "Owns")); diff != "" {
+	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Slot", "NamespaceUsedBy", "Owns")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
@@ -286,7 +286,7 @@ func TestApplyMoves(t *testing.T) {
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(old)})
 			asked.Write = []target.Deployment{test.to}
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.want, outcome.Records[key("c1", "web")]); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
@@ -348,7 +348,7 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Write, asked.Remove = test.write, test.remove
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.want, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
@@ -408,7 +408,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 				asked.Remove = append(asked.Remove, key(name, "gone"))
 			}
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.fails, failed(outcome.Failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
@@ -468,7 +468,7 @@ func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
 			} else {
 				asked.Write = []target.Deployment{under("b")}
 			}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 			expectNoFailures(t, outcome.Failures)
 			if _, there := clusters["a"].releases["ns/web"]; !there {
 				t.Errorf("the release was removed: %v", clusters["a"].did())
@@ -503,7 +503,7 @@ func TestApplyKeepsPromisedObjects(t *testing.T) {
 			if test.planned != nil {
 				asked.Planned = map[deploy.Key]map[string]string{key("c1", "web"): test.planned}
 			}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}

@@ -17,10 +17,10 @@ func (r *Runner) capabilities(ctx context.Context, name string) (target.Capabili
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	token, err := r.acquire(ctx)
+	slot, err := r.acquire(ctx)
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	return cluster.Capabilities(ctx)
 }

@@ -40,7 +40,7 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 	c.before = rollout.RemovalDependencies(bundles, r.request.Needs)
 	var removing sync.WaitGroup
 	for _, key := range r.remove {
-		removing.Go(panics.RecoveringTo(func(err error) { r.results.addUntouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
+		removing.Go(panics.RecoveringTo(func(err error) { r.results.addUntouched(key, deploy.Removing, err) }, deploy.Removing, func() { c.removeInTurn(ctx, key) }))
 	}
 	removing.Wait()
 }
@@ -65,7 +65,7 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key deploy.Key) {
 	}
 	for _, dependant := range c.before[key.Bundle] {
 		if _, failed := c.kept.Load(dependant); failed {
-			c.run.results.addHeld(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
+			c.run.results.addHeld(key, deploy.Removing, &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
 			return
 		}
 	}
@@ -75,7 +75,6 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key deploy.Key) {
 // uninstall removes the releases of one deployment. It reports whether all of them are removed or
 // belong to another deployment or owner now.
 func (c *clusterRemoval) uninstall(ctx context.Context, key deploy.Key) bool {
-	const doing = "removing"
 	prior := c.run.request.Prior[key]
 	releases := slices.DeleteFunc(prior.Releases(), func(known release.Known) bool {
 		return c.run.claimed()[release.Key(known.Namespace, known.Release)] // Another deployment has it now, whether its write succeeded or not.
@@ -84,15 +83,15 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key deploy.Key) bool {
 		return true
 	}
 	if left := c.run.taken.missing(c.run.moves.Leaving[key.Bundle]); left != nil {
-		c.run.results.addHeld(key, doing, notTakenOverError(left))
+		c.run.results.addHeld(key, deploy.Removing, notTakenOverError(left))
 		return false
 	}
-	token, err := c.run.runner.acquire(ctx)
+	slot, err := c.run.runner.acquire(ctx)
 	if err != nil {
-		c.run.results.addUntouched(key, doing, err)
+		c.run.results.addUntouched(key, deploy.Removing, err)
 		return false
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	c.run.progress.deployments[key].start(release.Uninstall)
 	touched, remover := false, c.run.remover()
 	for _, known := range releases {
@@ -104,9 +103,9 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key deploy.Key) bool {
 		return true
 	case touched:
 		prior.Counts = prior.Counts.Unseen()
-		c.run.results.addFailed(key, doing, err, &prior)
+		c.run.results.addFailed(key, deploy.Removing, err, &prior)
 	default:
-		c.run.results.addUntouched(key, doing, err)
+		c.run.results.addUntouched(key, deploy.Removing, err)
 	}
 	return false
 }

@@ -101,11 +101,11 @@ func (s clusterSnapshot) find(ctx context.Context, runner *Runner, namespace, na
 	if !s.snapshot.LeavesOut(namespace) {
 		return s.snapshot.Find(namespace, name), nil
 	}
-	token, err := runner.acquire(ctx)
+	slot, err := runner.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	return s.cluster.Release(ctx, namespace, name)
 }
 

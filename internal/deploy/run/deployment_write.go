@@ -37,11 +37,11 @@ func (w *deploymentWrite) deploy(ctx context.Context) *deploy.Record {
 	if err != nil {
 		return w.reportUnwritten("waiting for another target to remove the release", err)
 	}
-	token, err := w.run.runner.acquire(ctx)
+	slot, err := w.run.runner.acquire(ctx)
 	if err != nil {
 		return w.reportUnwritten("deploying", err)
 	}
-	defer token.Pause()
+	defer slot.Pause()
 
 	if err := w.pin(ctx); err != nil {
 		return w.reportUnwritten("reading the objects in helm.valuesFrom", err)
@@ -52,7 +52,7 @@ func (w *deploymentWrite) deploy(ctx context.Context) *deploy.Record {
 			return w.reportUnwritten(lookingUp, err)
 		}
 	}
-	options := w.options(token)
+	options := w.options(slot)
 	action, err := release.Decide(deploy.FactsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.Consent.To(w.key))
 	if err != nil {
 		return w.reportUnwritten("deploying", withCreator(ctx, w.run.snapshot.cluster, observed, err))
@@ -63,7 +63,7 @@ func (w *deploymentWrite) deploy(ctx context.Context) *deploy.Record {
 		w.run.results.addFailed(w.key, action.Doing(), err, w.stateAfterFailure(ctx, written))
 		return nil
 	}
-	return w.finish(ctx, action, written, token)
+	return w.finish(ctx, action, written, slot)
 }
 
 // reportUnwritten notes that nothing was written.
@@ -87,7 +87,7 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 }
 
 // options returns the options of the write.
-func (w *deploymentWrite) options(turn release.Token) release.Write {
+func (w *deploymentWrite) options(slot release.Slot) release.Write {
 	options := w.run.request.Settings.write(w.d, w.claimant())
 	options.Mark.UninstallPolicy, options.Mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
 	for _, former := range w.prior.Releases() {
@@ -98,7 +98,7 @@ func (w *deploymentWrite) options(turn release.Token) release.Write {
 	options.Owns = w.run.known().has
 	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
-	options.Token, options.Listener = turn, w.listener()
+	options.Slot, options.Listener = slot, w.listener()
 	options.Planned = w.run.request.Planned[w.key]
 	options.Check = w.check()
 	return options
@@ -118,10 +118,10 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
-	if err == nil && !action.Writes() && (written.Untrusted || promised && !release.KeepsPromise(written.Rendering.Hashes(), planned)) {
+	if err == nil && !action.Writes() && (written.Untrusted || promised && !release.MatchesPlanned(written.Rendering.Hashes(), planned)) {
 		// The record was changed, or the release was deployed when its cluster had other capabilities.
 		action = action.WithRewrite(true)
-		if err = options.Token.Resume(ctx); err == nil {
+		if err = options.Slot.Resume(ctx); err == nil {
 			written, err = cluster.Write(ctx, action, w.d, &written.Observed, options)
 		}
 	}
@@ -129,20 +129,20 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 }
 
 // finish notes what was written and removes the releases that the deployment had before.
-func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Token) *deploy.Record {
+func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, slot release.Slot) *deploy.Record {
 	w.run.taken.by(w.key.Bundle)
 	claimant := w.claimant()
 	record := recordOfWrite(w.d, written, claimant.Proof)
 	isPlanned := w.run.request.Ready[w.key]
 	if !action.Writes() {
 		isPlanned = isPlanned || w.stays()
-		if err := w.adopt(ctx, &record, written, turn); err != nil {
+		if err := w.adopt(ctx, &record, written, slot); err != nil {
 			w.run.results.addKept(w.key, action.Doing(), err, &record)
 			return nil
 		}
 	}
 	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, proof: claimant.Proof, stores: action.Writes(), isPlanned: isPlanned})
-	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
+	if err := w.removeFormer(ctx, &record, written, slot); err != nil {
 		w.run.results.addFailed(w.key, "removing the former release", err, &record)
 		return nil
 	}
@@ -157,7 +157,7 @@ func (w *deploymentWrite) stays() bool { return !deploy.FactsOf(w.d, w.run.reque
 // adopt completes the record of a release of which no revision was written. The state that the
 // plan copied stays. The plan can show a release as ready that was not known to be ready, such as
 // one that a killed apply left. Then adopt waits for the objects, as a write would.
-func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, written release.Written, turn release.Token) error {
+func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, written release.Written, slot release.Slot) error {
 	record.Accepted = w.prior.Accepted
 	if w.prior.HidesNames && !record.HidesNames {
 		record.HidesNames, record.Objects = true, numbered(record.Objects, record.Digest)
@@ -170,7 +170,7 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, writ
 	if !ready {
 		return nil
 	}
-	turn.Pause()
+	slot.Pause()
 	observation := status.Observation{Release: &written.Observed, Ownership: release.Self}
 	state, message, err := stateWhenReady(ctx, w.run.snapshot.cluster, observation, record.Rules, w.run.request.Settings.TimeoutOf(w.d))
 	if err != nil {
@@ -185,14 +185,14 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, writ
 
 // removeFormer removes the releases that a deployment had before, but not the objects that the new
 // release has. Releases that could not be removed stay in the record.
-func (w *deploymentWrite) removeFormer(ctx context.Context, record *deploy.Record, written release.Written, turn release.Token) error {
+func (w *deploymentWrite) removeFormer(ctx context.Context, record *deploy.Record, written release.Written, slot release.Slot) error {
 	var errs []error
 	for _, known := range w.prior.Releases() {
 		at := release.Key(known.Namespace, known.Release)
 		if at == release.Key(record.Namespace, record.Release) || w.run.written[at] {
 			continue
 		}
-		err := turn.Resume(ctx)
+		err := slot.Resume(ctx)
 		if err == nil {
 			_, err = w.run.remover().remove(ctx, w.key, known, written.Rendering.Hashes())
 		}

@@ -219,7 +219,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	engine := clusters.engine()
+	engine := clusters.runner()
 	for name, remove := range map[string]bool{"writing": false, "removing": true} {
 		asked := request(prior)
 		if remove {
@@ -274,7 +274,7 @@ func TestCancelledWriteIsRead(t *testing.T) {
 				asked := request(nil)
 				asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
 				began := time.Now()
-				outcome := clusters.engine().Apply(ctx, asked)
+				outcome := clusters.runner().Apply(ctx, asked)
 				want := recordOfWrite(deployment("c1", "web", "v1-a"))
 				if slow {
 					want = deploy.Record{Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: unreachable("c1").Error(), BundleLabels: want.BundleLabels, Known: want.Known}

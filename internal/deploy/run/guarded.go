@@ -18,20 +18,20 @@ type guarded struct {
 	next   Cluster
 	name   string
 	notify notifiers
-	// tokens are those of the runner. Every operation is called with one token. It gives the token
+	// slots are those of the runner. Every operation is called with one slot. It gives the slot
 	// back while it pauses, so that a failing cluster does not delay the others.
-	tokens *semaphore.Weighted
+	slots *semaphore.Weighted
 }
 
 // withGuard returns guarded clusters. A panic while a cluster is connected is an error, too.
-func withGuard(clusters Clusters, tokens *semaphore.Weighted, notify notifiers) Clusters {
+func withGuard(clusters Clusters, slots *semaphore.Weighted, notify notifiers) Clusters {
 	return func(name string) (cluster Cluster, err error) {
 		defer panics.Recover("reading the connection of the cluster", &err)
 		found, err := clusters(name)
 		if err != nil {
 			return nil, err
 		}
-		return guarded{next: found, name: name, notify: notify, tokens: tokens}, nil
+		return guarded{next: found, name: name, notify: notify, slots: slots}, nil
 	}
 }
 

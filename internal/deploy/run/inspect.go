@@ -46,11 +46,11 @@ func (r *Runner) inspect(ctx context.Context, cluster Cluster, look map[deploy.K
 }
 
 func (r *Runner) inspectAll(ctx context.Context, cluster Cluster, inspections []release.Inspection) ([]release.Finding, error) {
-	token, err := r.acquire(ctx)
+	slot, err := r.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	return cluster.Inspect(ctx, inspections)
 }
 

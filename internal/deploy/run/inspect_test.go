@@ -83,7 +83,7 @@ func TestObserveLive(t *testing.T) {
 				prior = *test.prior
 			}
 
-			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): prior})
+			got := clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 
 			if diff := cmp.Diff(*test.want, got.Records[key("c1", "web")]); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
@@ -108,7 +108,7 @@ func TestObserveNothingButExistence(t *testing.T) {
 	changed.Mark.Digest, changed.Status = "v1-b", release.StatusFailed
 	clusters["c1"].put(changed)
 
-	got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftNone, map[deploy.Key]deploy.Record{
+	got := clusters.runner().Observe(t.Context(), identity(), deploy.DriftNone, map[deploy.Key]deploy.Record{
 		key("c1", "web"): recordOfWrite(web), key("c1", "gone"): recordOfWrite(gone),
 	})
 
@@ -162,7 +162,7 @@ func TestApplyCorrectsDrift(t *testing.T) {
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 			asked.AdoptionKey, asked.Write = "k", []target.Deployment{web}
 
-			expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+			expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 
 			if diff := cmp.Diff([]string{test.want}, clusters["c1"].did()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
@@ -188,7 +188,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	request.Settings.Drift = deploy.DriftLive
 	request.Write = []target.Deployment{web, other}
 
-	outcome := clusters.engine().Apply(t.Context(), request)
+	outcome := clusters.runner().Apply(t.Context(), request)
 	expectNoFailures(t, outcome.Failures)
 	want := recordOfWrite(web)
 	want.Accepted = map[string]string{"ConfigMap ns/web: data.key": "f"}
@@ -203,7 +203,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
 
-	observed := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
+	observed := clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
 	expectNoFailures(t, observed.Failures)
 	if diff := cmp.Diff(outcome.Records, observed.Records); diff != "" {
 		t.Errorf("a refresh (-before +after):\n%s", diff)
@@ -213,7 +213,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 	}
 
 	request.Prior, request.Write = outcome.Records, []target.Deployment{deployment("c1", "web", "v1-b")}
-	if again := clusters.engine().Apply(t.Context(), request); len(again.Notices)+len(again.Failures) > 0 {
+	if again := clusters.runner().Apply(t.Context(), request); len(again.Notices)+len(again.Failures) > 0 {
 		t.Errorf("the next write notes %v and fails with %v", again.Notices, again.Failures)
 	}
 }
@@ -231,7 +231,7 @@ func TestApplyCountsObjectsOfFailures(t *testing.T) {
 	request.Settings.Drift = deploy.DriftLive
 	request.Write = []target.Deployment{web}
 
-	got := clusters.engine().Apply(t.Context(), request).Records[key("c1", "web")]
+	got := clusters.runner().Apply(t.Context(), request).Records[key("c1", "web")]
 
 	if diff := cmp.Diff(status.Counts{Ready: 1, Missing: 1}, got.Counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)

@@ -67,7 +67,7 @@ func TestNamespaceLeftOut(t *testing.T) {
 					failAt(errors.New("too large"), "read ns/web")(clusters["c1"])
 					want = test.want
 				}
-				if diff := cmp.Diff(want, failed(test.do(t, clusters.engine()))); diff != "" {
+				if diff := cmp.Diff(want, failed(test.do(t, clusters.runner()))); diff != "" {
 					t.Errorf("failures (-want +got):\n%s", diff)
 				}
 				if did := slices.Contains(clusters["c1"].did(), test.did); test.did != "" && did == fails {

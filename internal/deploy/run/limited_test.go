@@ -24,7 +24,7 @@ func TestReleaseOutsideTheNamespaces(t *testing.T) {
 	clusters["c1"].put(deployed(web))
 	clusters["c1"].namespaces = []string{"other"}
 
-	seen := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
+	seen := clusters.runner().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
 	if diff := cmp.Diff(prior, seen.Records); diff != "" || len(seen.Missing) > 0 {
 		t.Errorf("lost: %v, records (-want +got):\n%s", seen.Missing, diff)
 	}
@@ -33,7 +33,7 @@ func TestReleaseOutsideTheNamespaces(t *testing.T) {
 	}
 	asked := request(prior)
 	asked.Remove = []deploy.Key{key("c1", "web")}
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 	if diff := cmp.Diff(prior, outcome.Records); diff != "" || len(clusters["c1"].did()) > 0 {
 		t.Errorf("did %v, records (-want +got):\n%s", clusters["c1"].did(), diff)
 	}
@@ -60,14 +60,14 @@ func TestDependencyOutsideTheNamespaces(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
 			clusters["c1"].namespaces = test.namespaces
-			preview := &preview.Preview{Runner: clusters.engine(), Connectable: func(string) bool { return true }, Owner: owner}
+			preview := &preview.Preview{Runner: clusters.runner(), Connectable: func(string) bool { return true }, Owner: owner}
 			plan := &plan.Plan{Change: plan.Change{Write: []target.Deployment{web}, External: external}}
 			if got := preview.MissingDependencies(t.Context(), plan, []*bundle.Bundle{}, func(deploy.Key) bool { return false }); len(got) != test.missing {
 				t.Errorf("missing: %v, want %d", got, test.missing)
 			}
 			asked := request(nil)
 			asked.Write = plan.Write
-			failures := clusters.engine().Apply(t.Context(), asked).Failures
+			failures := clusters.runner().Apply(t.Context(), asked).Failures
 			if len(failures) != 1 {
 				t.Fatalf("failures: %v, want one", failures)
 			}

@@ -215,7 +215,7 @@ func (m *memoryCluster) Write(ctx context.Context, action release.Action, d targ
 		return release.Written{}, err
 	}
 	if m.rollout != nil {
-		w.Token.Yield()
+		w.Slot.Yield()
 		w.Listener.WaitsFor(release.Unready{Object: "Deployment " + key, Reason: "InProgress: Available: 0/1"}, 1)
 		defer w.Listener.WaitsFor(release.Unready{}, 0)
 		if err := m.rollout(ctx, key); err != nil {
@@ -326,7 +326,7 @@ func (f fleet) connect(name string) (run.Cluster, error) {
 	return cluster, nil
 }
 
-func (f fleet) engine() *run.Runner { return run.New(f.connect, 16) }
+func (f fleet) runner() *run.Runner { return run.New(f.connect, 16) }
 
 // deployment returns a deployment of a bundle whose release has the name of the bundle.
 func deployment(cluster, name, digest string) target.Deployment {

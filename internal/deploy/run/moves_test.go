@@ -84,7 +84,7 @@ func TestApplyMovesObjects(t *testing.T) {
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "losing"): test.prior})
 			asked.Wants = wants
 			test.change(&asked)
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)

@@ -44,7 +44,7 @@ func TestApplyReportsWhoDeploysToANamespace(t *testing.T) {
 			clusters["c1"].put(deployed(old))
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(old)})
 			asked.Write, asked.Remove = test.write, test.remove
-			expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+			expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 			removal, written := map[string][]string{}, map[string][]string{}
 			for of, told := range clusters["c1"].removals {
 				removal[of] = told.NamespaceUsedBy

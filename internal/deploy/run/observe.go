@@ -131,9 +131,7 @@ func (s *observationBuilder) recordsOnCluster(keys []deploy.Key, snapshot releas
 func (s *observationBuilder) addMissing(key deploy.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.prior[key].Known
-	known.Release, known.Namespace = s.prior[key].Release, s.prior[key].Namespace
-	s.observation.Missing[key] = known
+	s.observation.Missing[key] = s.prior[key].Current()
 }
 
 func (s *observationBuilder) addCluster(cluster string, snapshot release.Snapshot, unstored []release.Observed) {

@@ -132,7 +132,7 @@ func TestObserveReleases(t *testing.T) {
 			other := deployment("c2", "web", digest)
 			clusters["c2"].put(deployed(other))
 
-			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{
+			got := clusters.runner().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{
 				key("c1", "web"): test.prior, key("c2", "web"): recordOfWrite(other),
 			})
 
@@ -173,7 +173,7 @@ func TestObserveListsEachClusterOnce(t *testing.T) {
 		clusters["c1"].put(deployed(d))
 		records[key("c1", name)] = recordOfWrite(d)
 	}
-	expectNoFailures(t, clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, records).Failures)
+	expectNoFailures(t, clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, records).Failures)
 	if diff := cmp.Diff([]string{"look", "inspect ns/a ns/b ns/c"}, clusters["c1"].calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}

@@ -95,7 +95,7 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 			}
 			asked := request(nil)
 			asked.Write = slices.Concat(chain("a"), chain("b"))
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.reasons, because(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
@@ -137,7 +137,7 @@ func TestOrderSendsNoRequestWithoutOrder(t *testing.T) {
 	asked.Write = []target.Deployment{deployment("a", "web", "v1-a")}
 	asked.Unchanged = []rollout.Step{kept(deployment("a", "db", "v1-a"), status.NotReady)}
 	clusters["a"].notReady["ns/web"] = errors.New("0 of 1 replicas")
-	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 	if diff := cmp.Diff([]string{capabilities, "install ns/web", "look"}, slices.Sorted(slices.Values(clusters["a"].calls))); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -182,7 +182,7 @@ func TestDependenciesGetReady(t *testing.T) {
 					} else {
 						asked.Write = append(asked.Write, db)
 					}
-					outcome := clusters.engine().Apply(t.Context(), asked)
+					outcome := clusters.runner().Apply(t.Context(), asked)
 					if diff := cmp.Diff(test.reasons, because(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 						t.Errorf("failures (-want +got):\n%s", diff)
 					}
@@ -244,7 +244,7 @@ func TestDependenciesOfAnotherTarget(t *testing.T) {
 				if test.leaves {
 					asked.Remove = []deploy.Key{key("a", "db")}
 				}
-				outcome := clusters.engine().Apply(t.Context(), asked)
+				outcome := clusters.runner().Apply(t.Context(), asked)
 				if got := because(outcome.Failures)["a/web"]; got != test.want {
 					t.Errorf("got %q, want %q", got, test.want)
 				}
@@ -288,7 +288,7 @@ func TestRemovalInReverse(t *testing.T) {
 			if test.arrange != nil {
 				test.arrange(clusters["a"])
 			}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 			did := slices.DeleteFunc(clusters["a"].did(), func(call string) bool { return strings.HasSuffix(call, "other") })
 			if diff := cmp.Diff(test.did, did); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
@@ -362,7 +362,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			arrange(clusters["c"])
 			asked := request(prior)
 			asked.Write = wanted
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			const held = "it is held: in the rollout of bundle web, cluster c is not ready, so maxUnavailable (1) allows no upgrade of a ready cluster"
 			reasons := because(outcome.Failures)
@@ -382,7 +382,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			delete(clusters["c"].broken, "ns/web")
 			clusters["c"].before = nil
 			asked.Prior = outcome.Records
-			outcome = clusters.engine().Apply(t.Context(), asked)
+			outcome = clusters.runner().Apply(t.Context(), asked)
 			expectNoFailures(t, outcome.Failures)
 			for _, name := range names {
 				want := recordOfWrite(deployment(name, "web", "v1-new"))
@@ -417,7 +417,7 @@ func TestRolloutBoundsWhatIsUnavailable(t *testing.T) {
 			asked.Write = append(asked.Write, rolled(deployment(name, "web", "v1-new"), fleetyaml.RolloutStrategy{MaxUnavailable: &fleetyaml.Count{Text: "20%"}}))
 		}
 		began := time.Now()
-		expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+		expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 		if air.most != 2 {
 			t.Errorf("%d were unavailable at once, want 2", air.most)
 		}
@@ -440,7 +440,7 @@ func TestRolloutWaitsForReadiness(t *testing.T) {
 			asked.Write = append(asked.Write, rolled(deployment(name, "web", "v1-a"), strategy, i))
 			clusters[name].notReady["ns/web"] = errors.New("0 of 1 replicas")
 		}
-		outcome := clusters.engine().Apply(t.Context(), asked)
+		outcome := clusters.runner().Apply(t.Context(), asked)
 		want := map[string]string{
 			"b/web": "it is held: in partition 1 of the rollout of bundle web, cluster a is not ready or not up to date, and at most 0 may be",
 		}
@@ -465,7 +465,7 @@ func TestCancelHoldsNothing(t *testing.T) {
 	}
 	asked := request(nil)
 	asked.Write = []target.Deployment{after(deployment("a", "web", "v1-a"), "db"), deployment("a", "db", "v1-a")}
-	outcome := clusters.engine().Apply(ctx, asked)
+	outcome := clusters.runner().Apply(ctx, asked)
 	if got := because(outcome.Failures); len(got) != 1 || !errors.Is(outcome.Failures[0].Err, context.Canceled) {
 		t.Errorf("failures = %v, want web not started", got)
 	}
@@ -489,7 +489,7 @@ func TestBlockedDeploymentsAreNotWritten(t *testing.T) {
 	}
 	asked.Blocked = map[deploy.Key]error{key("a", "web"): errors.New("the agent has it")}
 
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 
 	want := map[string]string{"a/web": "the agent has it", "a/site": "it is held: it depends on bundle web, which is ErrApplied"}
 	if diff := cmp.Diff(want, because(outcome.Failures)); diff != "" {

@@ -90,7 +90,7 @@ func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 			if test.change != nil {
 				test.change(&asked)
 			}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			expectNoFailures(t, outcome.Failures)
 			var existing []string
@@ -130,7 +130,7 @@ func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 			clusters["c1"].put(deployed(old))
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "old"): recordOfWrite(old)})
 			asked.Write, asked.Remove, asked.UIDs = []target.Deployment{web, elsewhere}, []deploy.Key{key("c1", "old")}, test.uids
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.want, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
@@ -160,7 +160,7 @@ func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOfWrite(onA), key("b", "web"): recordOfWrite(onB)})
 	asked.Write, asked.Remove = []target.Deployment{deployment("a", "web", "v1-b")}, []deploy.Key{key("b", "web")}
 	asked.UIDs = map[string]string{"a": "uid-a", "b": "uid-b"}
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 	if diff := cmp.Diff([]string{"a/web reading the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -182,7 +182,7 @@ func TestRemovalUsesWhatStateKnows(t *testing.T) {
 	prior.Known.UninstallPolicy.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
 	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 	asked.Remove = []deploy.Key{key("c1", "web")}
-	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 	if diff := cmp.Diff(prior.Known, clusters["c1"].removals["ns/web"].Known); diff != "" {
 		t.Errorf("known (-want +got):\n%s", diff)
 	}
@@ -199,7 +199,7 @@ func TestWhatStateDoesNotKnowIsNotRemoved(t *testing.T) {
 	moved := web
 	moved.Release = "site"
 	asked.Write = []target.Deployment{moved}
-	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 	if _, left := clusters["c1"].releases["ns/forged"]; !left {
 		t.Error("the forged release is gone")
 	}
@@ -220,7 +220,7 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 	clusters["c1"].broken["ns/site"] = errors.New("an object is refused")
 	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 	asked.Write = []target.Deployment{moved}
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 
 	want := recordOfWrite(web)
 	want.State, want.Message = status.ErrApplied, "an object is refused"
@@ -243,7 +243,7 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 			maps.Copy(next["c1"].releases, clusters["c1"].releases)
 			asked := request(outcome.Records)
 			test.change(&asked)
-			after := next.engine().Apply(t.Context(), asked)
+			after := next.runner().Apply(t.Context(), asked)
 			expectNoFailures(t, after.Failures)
 			if diff := cmp.Diff(test.left, slices.Sorted(maps.Keys(next["c1"].releases)), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("releases (-want +got):\n%s", diff)
@@ -296,7 +296,7 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Settings.Consent = test.consent
 			test.change(&asked)
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.failed, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
@@ -341,7 +341,7 @@ func TestARemovalByAnotherTargetIsAwaited(t *testing.T) {
 						delete(clusters["c1"].releases, "ns/web")
 					}()
 				}
-				outcome := clusters.engine().Apply(t.Context(), asked)
+				outcome := clusters.runner().Apply(t.Context(), asked)
 				var want []string
 				if !removed {
 					want = []string{"c1/web deploying"}
@@ -370,7 +370,7 @@ func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	gainer.Create, gainer.Write = true, []target.Deployment{web}
 	loser.AdoptionKey, loser.Remove = "k", []deploy.Key{key("c1", "web")}
 	for _, asked := range []run.Request{gainer, loser} {
-		expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+		expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
 	}
 	left := clusters["c1"].releases["ns/web"]
 	if left.Revision != 1 || left.Mark.Instance != "g" {
@@ -408,7 +408,7 @@ func TestARemovalLeavesWhatATargetOfThisProcessTookOver(t *testing.T) {
 			clusters["c1"].put(test.there)
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Remove, asked.Keys = []deploy.Key{key("c1", "web")}, test.keys
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
@@ -469,7 +469,7 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 				record.Known.UID = "" // As in a state of an earlier version.
 				prior[known] = record
 			}
-			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
+			got := clusters.runner().Observe(t.Context(), identity(), deploy.DriftRelease, prior)
 			if diff := cmp.Diff(test.want, got.Orphans, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("orphans (-want +got):\n%s", diff)
 			}
@@ -539,7 +539,7 @@ func TestObserveVerifiesRecords(t *testing.T) {
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding {
 				return release.Finding{Ready: 2, RecordChanged: test.content}
 			}
-			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
+			got := clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
 			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
@@ -612,7 +612,7 @@ func TestApplyStopsForTwoNamesOfOneCluster(t *testing.T) {
 			if test.change != nil {
 				test.change(&asked)
 			}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 			if diff := cmp.Diff(test.want, outcome.Overlapping); diff != "" {
 				t.Errorf("overlapping (-want +got):\n%s", diff)
 			}

@@ -70,7 +70,7 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 				asked.Remove = []deploy.Key{key("c2", "web")}
 			}
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if diff := cmp.Diff(test.want, failed(outcome.Failures)); diff != "" {
 				t.Fatalf("failures (-want +got):\n%s", diff)
@@ -161,7 +161,7 @@ func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
 		}
 		return d.Bundle.Name
 	}
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
 		t.Fatalf("failures (-want +got):\n%s", diff)
 	}

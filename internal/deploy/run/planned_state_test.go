@@ -63,7 +63,7 @@ func TestApplyKeepsThePlannedState(t *testing.T) {
 				asked.Write, asked.Settings.Drift = []target.Deployment{web}, deploy.DriftLive
 				asked.Ready = map[deploy.Key]bool{key("c1", "web"): test.ready}
 
-				outcome := clusters.engine().Apply(t.Context(), asked)
+				outcome := clusters.runner().Apply(t.Context(), asked)
 
 				if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("failures (-want +got):\n%s", diff)

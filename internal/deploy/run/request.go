@@ -50,7 +50,7 @@ type Request struct {
 	// Blocked are deployments in Write and Remove that must not be written or removed, each with
 	// the reason. They fail, and so do removals of what they depend on.
 	Blocked map[deploy.Key]error
-	// Planned are the objects that the plan promised for deployments in Write, where it promised
+	// Planned are the objects that the plan showed for deployments in Write, where it showed
 	// any. An existing release that has other objects is written again.
 	Planned map[deploy.Key]map[string]string
 	// Ready are deployments in Write that the plan shows as ready after the apply. One that is
@@ -70,7 +70,7 @@ type Request struct {
 	Needs  map[string][]string
 	// Counts are those of the change. They are shown, and decide nothing.
 	Counts status.Changes
-	// Prior are the records of deployments from before the request. Lost are deployments that a
+	// Prior are the records of deployments from before the request. Missing are deployments that a
 	// refresh did not find any more.
 	Prior   map[deploy.Key]deploy.Record
 	Missing map[deploy.Key]release.Known

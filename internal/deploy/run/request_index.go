@@ -12,7 +12,7 @@ import (
 // requestIndex finds releases and deployments of a request by cluster. It is built once, so that
 // no deployment is compared with all others.
 type requestIndex struct {
-	// prior are the releases of Request.Prior, and missing those of Request.Lost, by cluster and
+	// prior are the releases of Request.Prior, and missing those of Request.Missing, by cluster and
 	// release.Key.
 	prior, missing map[string]map[string]release.Known
 	// write is Request.Write by cluster.

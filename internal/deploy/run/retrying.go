@@ -25,10 +25,6 @@ const (
 	snapshotTimeout = 5 * time.Second
 )
 
-// An operation that failed for a temporary reason is tried again inside its time. The result of an
-// interrupted write is unknown. So before the next attempt the release is read, and its action is
-// decided again, as the next apply would do.
-
 // Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
 // nothing was begun there.
 func (c guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err error) {
@@ -42,8 +38,9 @@ func (c guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err e
 	})
 }
 
-// Write carries out an action. If the first attempt was interrupted, it can carry out another
-// action that the new situation needs.
+// Write carries out an action. An action that failed for a temporary reason is tried again inside its
+// time. The result of an interrupted write is unknown. So before the next attempt the release is read,
+// and its action is decided again, as the next apply would do.
 func (c guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	defer panics.Recover(recoverTo(action.Doing(), d.Namespace, d.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
@@ -51,7 +48,7 @@ func (c guarded) Write(ctx context.Context, action release.Action, d target.Depl
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	revision := 0
-	return repeat(ctx, c, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
+	return repeat(ctx, c, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), slot: w.Slot, listener: w.Listener}, func() (release.Written, error) {
 		if !first {
 			now, err := c.next.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
@@ -86,7 +83,7 @@ func isChanged(before, now *release.Observed) bool {
 // such as removing the namespace, are tried again even if the release no longer exists: no later
 // apply would try them.
 func (c guarded) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (removed release.Removed, err error) {
-	defer panics.Recover(recoverTo("removing", observed.Namespace, observed.Release), &err)
+	defer panics.Recover(recoverTo(deploy.Removing, observed.Namespace, observed.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(removal.Timeout)
@@ -119,30 +116,30 @@ func (c guarded) Uninstall(ctx context.Context, observed release.Observed, remov
 type attempts struct {
 	limit         time.Duration
 	bundle, doing string
-	// turn is the token of the operation if the operation can pause. Without turn, the operation
+	// slot is that of the operation, if the operation can pause. Without it, the operation
 	// has one of the slots.
-	turn release.Token
+	slot release.Slot
 	// listener follows the operation, nil for none.
 	listener release.Listener
 }
 
 // pause makes room for other operations until resume.
 func (a attempts) pause(slots *semaphore.Weighted) {
-	if a.turn == nil {
+	if a.slot == nil {
 		slots.Release(1)
 		return
 	}
-	a.turn.Pause()
+	a.slot.Pause()
 }
 
 // resume takes a slot again, even if the run has ended: the caller gives the slot back.
 func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 	ctx = context.WithoutCancel(ctx)
-	if a.turn == nil {
+	if a.slot == nil {
 		_ = slots.Acquire(ctx, 1)
 		return
 	}
-	_ = a.turn.Resume(ctx)
+	_ = a.slot.Resume(ctx)
 }
 
 // repeat calls an operation until it succeeds, fails permanently, or its time has ended. It
@@ -152,7 +149,7 @@ func repeat[T any](ctx context.Context, c guarded, of attempts, operation func()
 	pausing, attempt := false, 1
 	resume := func() {
 		if pausing {
-			of.resume(ctx, c.tokens)
+			of.resume(ctx, c.slots)
 			pausing = false
 		}
 	}
@@ -169,7 +166,7 @@ func repeat[T any](ctx context.Context, c guarded, of attempts, operation func()
 			of.listener.Retries()
 		}
 		c.notify.send(ctx, deploy.Event{Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: c.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
-		of.pause(c.tokens)
+		of.pause(c.slots)
 		pausing = true
 	})
 	if err == nil || retry.IsPermanent(last) {

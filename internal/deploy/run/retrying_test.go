@@ -106,7 +106,7 @@ func TestRetries(t *testing.T) {
 					return test.err
 				}
 				began := time.Now()
-				outcome := clusters.engine().Apply(t.Context(), asked)
+				outcome := clusters.runner().Apply(t.Context(), asked)
 				if got := clusters["c1"].did(); test.want != nil && !cmp.Equal(test.want, got) {
 					t.Errorf("did %q, want %q", got, test.want)
 				}
@@ -138,7 +138,7 @@ func TestRemovalThatBreaksAfterItsRelease(t *testing.T) {
 		}
 		asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 		asked.Remove = []deploy.Key{key("c1", "web")}
-		outcome := clusters.engine().Apply(t.Context(), asked)
+		outcome := clusters.runner().Apply(t.Context(), asked)
 		expectNoFailures(t, outcome.Failures)
 		want := []deploy.Notice{{Cluster: "c1", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/ns/kept"}, InNamespace: []string{"ConfigMap kept"}}}}
 		if diff := cmp.Diff(want, outcome.Notices); diff != "" {
@@ -172,7 +172,7 @@ func TestBusyClusterIsReadAgain(t *testing.T) {
 				}
 				web := deployment("c1", "web", "v1-a")
 				clusters["c1"].put(deployed(web))
-				clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
+				clusters.runner().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 				if looks != test.looks {
 					t.Errorf("looked %d times, want %d", looks, test.looks)
 				}

@@ -73,8 +73,8 @@ type Clusters func(name string) (Cluster, error)
 type Runner struct {
 	clusters Clusters
 	notify   notifiers
-	tokens   *semaphore.Weighted
-	// waiting are places for operations that gave their slot back and wait.
+	slots    *semaphore.Weighted
+	// waiting are slots for operations that gave their slot back and wait.
 	waiting *semaphore.Weighted
 }
 
@@ -90,7 +90,7 @@ func New(clusters Clusters, parallelism int, notify ...deploy.Notify) *Runner {
 	parallelism = max(1, parallelism)
 	slots := semaphore.NewWeighted(int64(parallelism))
 	return &Runner{
-		clusters: withGuard(clusters, slots, notify), tokens: slots, notify: notify,
+		clusters: withGuard(clusters, slots, notify), slots: slots, notify: notify,
 		waiting: semaphore.NewWeighted(int64(maxWaiting * (parallelism - 1))),
 	}
 }
@@ -99,6 +99,6 @@ func New(clusters Clusters, parallelism int, notify ...deploy.Notify) *Runner {
 // flight than one of them.
 func (r *Runner) With(clusters Clusters) *Runner {
 	with := *r
-	with.clusters = withGuard(clusters, r.tokens, r.notify)
+	with.clusters = withGuard(clusters, r.slots, r.notify)
 	return &with
 }

@@ -43,11 +43,11 @@ func (r *Runner) snapshotBy(ctx context.Context, name string, by func(context.Co
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	token, err := r.acquire(ctx)
+	slot, err := r.acquire(ctx)
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	snapshot, err := by(ctx, cluster)
 	return cluster, snapshot, err
 }

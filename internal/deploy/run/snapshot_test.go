@@ -55,7 +55,7 @@ func TestLookAhead(t *testing.T) {
 					return nil
 				}
 				began := time.Now()
-				expectNoFailures(t, test.do(t.Context(), clusters.engine()))
+				expectNoFailures(t, test.do(t.Context(), clusters.runner()))
 				if took := time.Since(began); took != test.took {
 					t.Errorf("took %s, want %s", took, test.took)
 				}
@@ -83,7 +83,7 @@ func TestFailedLookGivesUpWhatIsBesideIt(t *testing.T) {
 			return unreachable("c1")
 		}
 		began := time.Now()
-		if failures := clusters.engine().Apply(t.Context(), asked).Failures; len(failures) != 1 {
+		if failures := clusters.runner().Apply(t.Context(), asked).Failures; len(failures) != 1 {
 			t.Errorf("failures = %v, want one", failures)
 		}
 		if took := time.Since(began); took != patience {

@@ -45,8 +45,8 @@ func TestOneStateWhoeverAsks(t *testing.T) {
 			clusters["c1"].put(there)
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finds }
 
-			resource := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
-			dataSource := clusters.engine().Status(t.Context(), owner, []target.Deployment{web})
+			resource := clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
+			dataSource := clusters.runner().Status(t.Context(), owner, []target.Deployment{web})
 
 			ofResource, ofDataSource := resource.Records[key("c1", "web")], dataSource.Records[key("c1", "web")]
 			if ofResource.State != test.want || ofDataSource.State != test.want {
@@ -82,7 +82,7 @@ func TestMessageOfAFailedDeployment(t *testing.T) {
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finds }
 			record := recordOfWrite(web)
 			record.State, record.Message = status.ErrApplied, "timed out"
-			seen := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): record})
+			seen := clusters.runner().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): record})
 			if got := seen.Records[key("c1", "web")]; got.State != status.ErrApplied || got.Message != test.want {
 				t.Errorf("%s: %q, want %q", got.State, got.Message, test.want)
 			}
@@ -117,7 +117,7 @@ func TestStateOfAKeptDependency(t *testing.T) {
 			asked.Write = []target.Deployment{after(deployment("a", "web", "v1-a"), "db")}
 			asked.Unchanged = []rollout.Step{kept(db, status.NotReady)}
 
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if got := because(outcome.Failures)["a/web"]; got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

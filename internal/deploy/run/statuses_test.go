@@ -62,7 +62,7 @@ func TestSurvey(t *testing.T) {
 				test.arrange(clusters["c1"])
 			}
 
-			got := clusters.engine().Status(t.Context(), owner, []target.Deployment{web})
+			got := clusters.runner().Status(t.Context(), owner, []target.Deployment{web})
 
 			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)

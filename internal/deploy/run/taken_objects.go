@@ -48,9 +48,9 @@ func notTakenOverError(left map[string]string) error {
 	return &rollout.HeldError{Reason: "other bundles have not adopted its objects yet: " + strings.Join(parts, ", ")}
 }
 
-// settleMoves notes which objects of written deployments wait to be taken over. It runs after
+// noteHandedOver notes which objects of written deployments wait to be taken over. It runs after
 // all writes.
-func (r *clusterRun) settleMoves() {
+func (r *clusterRun) noteHandedOver() {
 	for bundle, leaving := range r.moves.Leaving {
 		r.results.addHandedOver(deploy.Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
 	}

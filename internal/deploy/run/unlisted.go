@@ -39,12 +39,12 @@ func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 	if len(keys) == 0 {
 		return
 	}
-	token, err := r.acquire(ctx)
+	slot, err := r.acquire(ctx)
 	if err != nil {
 		found.keepUnreachable(deploy.Failure{Cluster: keys[0].Cluster, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	var asking errgroup.Group
 	asking.SetLimit(maxRecordReads)
 	for _, key := range keys {

@@ -59,7 +59,7 @@ func TestObserveGetsWhatAListLacks(t *testing.T) {
 			t.Run(name+", drift "+string(drift), func(t *testing.T) {
 				t.Parallel()
 				clusters, prior := test.arrange(web)
-				got := clusters.engine().Observe(t.Context(), identity(), drift, prior)
+				got := clusters.runner().Observe(t.Context(), identity(), drift, prior)
 
 				want, lost, fails := prior, map[deploy.Key]release.Known{}, []string{"c1/web looking up the release"}
 				if test.counts {
@@ -90,7 +90,7 @@ func TestApplyGetsWhatAListLacks(t *testing.T) {
 			clusters, prior := test.arrange(web)
 			asked := request(prior)
 			asked.Remove = []deploy.Key{key("c1", "web")}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			if _, known := outcome.Records[key("c1", "web")]; known == test.counts {
 				t.Errorf("the state knows the release: %t, and it counts as gone: %t", known, test.counts)
@@ -107,7 +107,7 @@ func TestApplyGetsWhatAListLacks(t *testing.T) {
 			clusters, prior := test.arrange(web)
 			asked := request(prior)
 			asked.Write = []target.Deployment{deployment("c1", "web", "v1-b")}
-			outcome := clusters.engine().Apply(t.Context(), asked)
+			outcome := clusters.runner().Apply(t.Context(), asked)
 
 			want := []string{"install ns/web"}
 			if !test.counts {
@@ -126,7 +126,7 @@ func TestApplyGetsWhatAListLacks(t *testing.T) {
 		clusters, prior := unlistedCase{}.arrange(web)
 		asked := request(prior)
 		asked.Remove = []deploy.Key{key("c1", "web")}
-		outcome := clusters.engine().Apply(t.Context(), asked)
+		outcome := clusters.runner().Apply(t.Context(), asked)
 		if len(outcome.Failures) != 1 {
 			t.Fatalf("failures = %v", outcome.Failures)
 		}

@@ -20,10 +20,10 @@ func (r *Runner) versions(ctx context.Context, name string, references []target.
 	if err != nil {
 		return nil, err
 	}
-	token, err := r.acquire(ctx)
+	slot, err := r.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer token.Pause()
+	defer slot.Pause()
 	return cluster.Versions(ctx, references)
 }

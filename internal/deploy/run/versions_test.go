@@ -22,7 +22,7 @@ func TestApplyPinsWhatValuesComeFrom(t *testing.T) {
 	clusters := newFleet("c1", "c2")
 	asked := request(nil)
 	asked.Write = []target.Deployment{fresh, pinned}
-	outcome := clusters.engine().Apply(t.Context(), asked)
+	outcome := clusters.runner().Apply(t.Context(), asked)
 	expectNoFailures(t, outcome.Failures)
 	want := map[string]deploy.Versions{"c1": {words: "1"}}
 	if diff := cmp.Diff(want, outcome.Versions); diff != "" {
@@ -41,7 +41,7 @@ func TestVersionsOfClustersThatRespond(t *testing.T) {
 	words := target.Reference{Kind: target.Secret, Namespace: "ns", Name: "words"}
 	clusters := newFleet("c1", "c2")
 	failAt(unreachable("c2"), "version "+words.String())(clusters["c2"])
-	got := clusters.engine().Versions(t.Context(), map[string][]target.Reference{"c1": {words}, "c2": {words}, "nowhere": {words}})
+	got := clusters.runner().Versions(t.Context(), map[string][]target.Reference{"c1": {words}, "c2": {words}, "nowhere": {words}})
 	if diff := cmp.Diff(map[string]deploy.Versions{"c1": {words: "1"}}, got); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}

@@ -15,7 +15,7 @@ func TestPanicWhileCredentialsAreRead(t *testing.T) {
 	a := newAuthenticator(time.Minute, func(context.Context) (*credentials, error) { panic("broken") })
 	_, err := a.credentials(t.Context())
 	if panicked := new(panics.Error); !errors.As(err, &panicked) {
-		t.Errorf("error = %v, want a PanicError", err)
+		t.Errorf("error = %v, want a *panics.Error", err)
 	}
 	if _, err = a.credentials(t.Context()); err == nil {
 		t.Error("nothing was read, and nobody hears of it")
