@@ -2,7 +2,6 @@ package provider
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
@@ -13,8 +12,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
 		worker.Serve(templates.Handlers())
 	}
-	// Values of Terraform are many small objects: their garbage collection would be a quarter of
-	// the time.
-	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

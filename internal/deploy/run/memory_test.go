@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -432,4 +433,20 @@ func expectNoFailures(t *testing.T, failures []deploy.Failure) {
 	for _, failure := range failures {
 		t.Errorf("%s/%s: %s: %v", failure.Cluster, failure.Bundle, failure.Doing, failure.Err)
 	}
+}
+
+// by returns a release with the id of another target.
+func by(observed release.Observed, instance string) release.Observed {
+	observed.Mark.Instance = instance
+	return observed
+}
+
+// consent is the consent to deployments that match a pattern.
+func consent(t *testing.T, patterns ...string) deploy.Consent {
+	t.Helper()
+	of, err := policy.NewDeployments(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deploy.Consent{Of: of}
 }
