@@ -12,8 +12,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
 
-// maxStored is how many bytes of an existing file, or of the data in it, are read.
-const maxStored = 256 << 20
+// maxStored is how many bytes of an existing file, or of the data in it, are read. Parsed objects need
+// several times as much memory, and others may be able to write into the folder.
+const maxStored = 64 << 20
 
 // readReport reads the entries of a file. A file that cannot be read, or that is no report, has no
 // entries: it is replaced.

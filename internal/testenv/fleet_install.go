@@ -235,11 +235,11 @@ func (c fleetClient) awaitImport(ctx context.Context, cluster string) error {
 		if err != nil {
 			return err
 		}
-		again, _, err := unstructured.NestedBool(found.Object, "status", "agentConfigChanged")
+		isPending, _, err := unstructured.NestedBool(found.Object, "status", "agentConfigChanged")
 		if err != nil {
 			return err
 		}
-		if !deployed || again {
+		if !deployed || isPending {
 			return errors.New("it has not")
 		}
 		return nil
