@@ -68,6 +68,9 @@ func (s *session) close() { s.wire.close() }
 
 func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error) {
 	refs, err := s.wire.advertise(ctx, life)
+	if ctx.Err() != nil { // The connection is closed, whatever has arrived.
+		return nil, explain(ctx, s.at, life, err)
+	}
 	if malformed, ok := errors.AsType[*packp.ErrUnexpectedData](err); ok && bytes.Contains(malformed.Data, []byte("object-format=sha256")) {
 		return nil, &ObjectFormatError{URL: s.at.String(), Format: "sha256"}
 	}
