@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -52,8 +54,8 @@ func TestAccWaitsForDependencies(t *testing.T) {
 	}
 }
 
-// registerCluster registers a cluster that has no agent, and returns the namespace of its
-// BundleDeployments.
+// registerCluster registers a cluster that has no agent, reports one, and returns the namespace of
+// the cluster's BundleDeployments.
 func registerCluster(t *testing.T, fleet *testenv.Fleet, name string) string {
 	t.Helper()
 	clusters := fleetObjects(t, fleet, "clusters", testenv.FleetNamespace)
@@ -74,17 +76,49 @@ func registerCluster(t *testing.T, fleet *testenv.Fleet, name string) string {
 		if !ok {
 			continue
 		}
-		namespace, _, _ := unstructured.NestedString(object.Object, "status", "namespace")
-		if namespace == "" {
-			continue
-		}
-		if err := patchStatus(ctx, clusters, name, map[string]any{"agent": map[string]any{"lastSeen": metav1.Now().UTC().Format(time.RFC3339)}}); err != nil {
+		status, err := statusOf(object)
+		switch {
+		case err != nil:
 			t.Fatal(err)
+		case status.Namespace == "":
+			continue
+		case status.hasLatestReport():
+			return status.Namespace
+		case status.Agent.LastSeen == "":
+			report := map[string]any{"agent": map[string]any{"lastSeen": metav1.Now().UTC().Format(time.RFC3339)}}
+			if err := patchStatus(ctx, clusters, name, report); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return namespace
 	}
-	t.Fatal("Fleet has not given the cluster a namespace")
+	t.Fatal("Fleet has not registered the cluster")
 	return ""
+}
+
+// clusterStatus is what Fleet's controller and an agent write to the status of a Cluster.
+type clusterStatus struct {
+	Namespace string `json:"namespace"`
+	Agent     struct {
+		LastSeen string `json:"lastSeen"`
+	} `json:"agent"`
+	Display struct {
+		State string `json:"state"`
+	} `json:"display"`
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+func statusOf(cluster *unstructured.Unstructured) (clusterStatus, error) {
+	var read struct {
+		Status clusterStatus `json:"status"`
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(cluster.Object, &read)
+	return read.Status, err
+}
+
+// hasLatestReport reports whether the controller has read the agent's report. Until then it can
+// overwrite the whole status with one that it read before.
+func (s clusterStatus) hasLatestReport() bool {
+	return s.Agent.LastSeen != "" && s.Display.State != "WaitCheckIn" && meta.FindStatusCondition(s.Conditions, "Processed") != nil
 }
 
 func recordedWait(t *testing.T) map[string]any {
