@@ -2,6 +2,7 @@ package helm
 
 import (
 	"fmt"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,15 +20,18 @@ type connection struct {
 	// recordNamespaces are those whose release records are listed, nil for all.
 	recordNamespaces []string
 	factory          kube.Factory
+	// typed makes a client of every API group, so it is called once.
+	typed func() (*kubernetes.Clientset, error)
 }
 
 func newConnection(getter genericclioptions.RESTClientGetter, recordNamespaces []string) *connection {
-	return &connection{getter: getter, recordNamespaces: recordNamespaces, factory: cmdutil.NewFactory(getter)}
+	factory := cmdutil.NewFactory(getter)
+	return &connection{getter: getter, recordNamespaces: recordNamespaces, factory: factory, typed: sync.OnceValues(factory.KubernetesClientSet)}
 }
 
 // clientset returns a client of the typed API.
 func (c *connection) clientset() (kubernetes.Interface, error) {
-	clientset, err := c.factory.KubernetesClientSet()
+	clientset, err := c.typed()
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}

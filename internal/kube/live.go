@@ -269,7 +269,7 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, o.metadataPage, metadataPages
 	}
 	for page := 1; ; page++ {
-		items, next, err := read(ctx, key.group, options)
+		items, next, err := read(ctx, key.group, options, wanted)
 		if err != nil {
 			return listed, false, fmt.Errorf("listing %s: %w", key.group.resource.Resource, err)
 		}
@@ -285,7 +285,7 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 }
 
 // page returns a page of a list, and the token of the next page.
-func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOptions, _ map[string]bool) ([]unstructured.Unstructured, string, error) {
 	page, err := o.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
@@ -293,13 +293,18 @@ func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOp
 	return page.Items, page.GetContinue(), nil
 }
 
-func (o *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+// metadataPage is like page, and leaves out what is not wanted: converting all metadata of a namespace
+// takes far longer than reading it.
+func (o *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions, wanted map[string]bool) ([]unstructured.Unstructured, string, error) {
 	page, err := o.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
 	var items []unstructured.Unstructured
 	for i := range page.Items {
+		if !wanted[page.Items[i].Name] {
+			continue
+		}
 		item, err := fromMetadata(&page.Items[i])
 		if err != nil {
 			return nil, "", err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 )
 
 func TestText(t *testing.T) {
@@ -41,7 +43,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var object map[string]any
-		if json.Unmarshal(content, &object) != nil || len(object) == 0 || len(content) > 1<<14 {
+		if utiljson.Unmarshal(content, &object) != nil || len(object) == 0 || len(content) > 1<<14 {
 			return
 		}
 		text, err := Text(&unstructured.Unstructured{Object: object})
@@ -59,6 +61,28 @@ func FuzzText(f *testing.F) {
 			if diff := cmp.Diff(string(want), string(got)); diff != "" || !isSingle(document.text) {
 				t.Fatalf("single %t, other content (-want +got):\n%s\n%q", isSingle(document.text), diff, text)
 			}
+		}
+	})
+}
+
+// The short way to YAML has the result of the long one.
+func FuzzToYAML(f *testing.F) {
+	for _, seed := range []string{`{"a": "b"}`, `{"<<": {"a": 1}, "~": null, "1": "1", "yes": "no", "x10": "0x1F", "x9": "1_000", "": ""}`, `{"a": [[], {}, -1, 9007199254740993, 1.5, 1e3, "2026-01-01", ".5", "=", "a: b", " c", "d\n", "\n"]}`, `{"a": {"b": [null, [1, [true]]]}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var object map[string]any
+		if utiljson.Unmarshal(content, &object) != nil || len(object) == 0 || len(content) > 1<<14 {
+			return
+		}
+		written, err := json.Marshal(object)
+		if err != nil || hasOddChars(string(written)) {
+			return
+		}
+		want, wantErr := yaml.JSONToYAML(written)
+		got, err := toYAML(object, written)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || (err == nil) != (wantErr == nil) {
+			t.Errorf("errors %v and %v; text (-want +got):\n%s", wantErr, err, diff)
 		}
 	})
 }
