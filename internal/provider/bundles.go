@@ -44,10 +44,8 @@ func bundlesAttribute() schema.MapNestedAttribute {
 			"chart":   framework.ComputedString("Name of the Helm chart."),
 			"version": framework.ComputedString("Version of the Helm chart."),
 			"path":    framework.ComputedString("Folder of the bundle in its source."),
-			"descriptor": schema.StringAttribute{
-				Computed: true, Sensitive: true,
-				MarkdownDescription: "How another process builds exactly this bundle again. For the provider only; contains no credentials.",
-			},
+			// Not sensitive by itself: Terraform compares every value with the path of every sensitive one.
+			"descriptor": framework.ComputedString("How another process builds exactly this bundle again. For the provider only; contains no credentials."),
 		}},
 	}
 }
