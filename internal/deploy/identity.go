@@ -17,25 +17,25 @@ type TargetIdentity struct {
 }
 
 // mark returns the mark that the target writes on the record of a bundle's release.
-func (h TargetIdentity) mark(bundle, digest string) release.Mark {
-	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
-	mark.AdoptionKey = h.AdoptionKey
+func (i TargetIdentity) mark(bundle, digest string) release.Mark {
+	mark := release.NewMark(i.Owner, i.Target, i.Instance, bundle, digest)
+	mark.AdoptionKey = i.AdoptionKey
 	return mark
 }
 
 // Claimant returns the target in relation to a release. uid is the identity of the cluster as it
 // was read, and known is what state has of the release, nil for nothing.
-func (h TargetIdentity) Claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
+func (i TargetIdentity) Claimant(bundle, digest, uid string, known *release.Known) release.Claimant {
 	if known != nil {
 		uid = cmp.Or(uid, known.UID)
 	}
-	return release.Claimant{Mark: h.mark(bundle, digest), Proof: release.Proof{Key: h.Key, UID: uid}, Known: known}
+	return release.Claimant{Mark: i.mark(bundle, digest), Proof: release.Proof{Key: i.Key, UID: uid}, Known: known}
 }
 
 // Existing returns releases with the owner and the name of the target that are in no state of the
 // target, sorted. A release with its adoption key is its own.
-func (h TargetIdentity) Existing(snapshot release.Snapshot) []release.Observed {
-	return snapshot.Owned(h.Claimant("", "", snapshot.UID, nil), release.SameName)
+func (i TargetIdentity) Existing(snapshot release.Snapshot) []release.Observed {
+	return snapshot.Owned(i.Claimant("", "", snapshot.UID, nil), release.SameName)
 }
 
 // OtherClusterError reports that a connection leads to another cluster than the planned one.

@@ -32,11 +32,11 @@ type documentKey struct {
 	number int
 }
 
-func (p documentKey) String() string {
-	if p.number == 1 {
-		return p.key
+func (k documentKey) String() string {
+	if k.number == 1 {
+		return k.key
 	}
-	return fmt.Sprintf("%s (%d)", p.key, p.number)
+	return fmt.Sprintf("%s (%d)", k.key, k.number)
 }
 
 // Compare returns the objects that differ, in the order of their names, hooks last. No text

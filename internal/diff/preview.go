@@ -63,13 +63,13 @@ func (p Preview) shown() []ObjectChange {
 	return shown
 }
 
-func (a ObjectChange) isModified() bool { return a.kind() == Modified }
+func (c ObjectChange) isModified() bool { return c.kind() == Modified }
 
-func (a ObjectChange) kind() ChangeKind {
+func (c ObjectChange) kind() ChangeKind {
 	switch {
-	case a.Before == "":
+	case c.Before == "":
 		return Added
-	case a.After == "":
+	case c.After == "":
 		return Removed
 	}
 	return Modified
@@ -174,20 +174,20 @@ func (p Preview) show(altered ObjectChange) []string {
 	return unified(name, altered.Before, altered.After)
 }
 
-func (a ObjectChange) sign() string {
+func (c ObjectChange) sign() string {
 	switch {
-	case a.Before == "":
+	case c.Before == "":
 		return "+"
-	case a.After != "":
+	case c.After != "":
 		return "~"
-	case a.Stays:
+	case c.Stays:
 		return "="
 	}
 	return "-"
 }
 
-func (a ObjectChange) ending() string {
-	if a.Stays {
+func (c ObjectChange) ending() string {
+	if c.Stays {
 		return ", stays on the cluster (" + wellknown.ResourcePolicy + ": " + wellknown.KeepPolicy + ")"
 	}
 	return ""

@@ -61,8 +61,8 @@ func share(diffs []DeploymentDiff) []sharedDiff {
 	return shared
 }
 
-func (p sharedDiff) head() string {
-	return p.diff.bundle + " on " + Clusters(p.clusters) + p.diff.title
+func (d sharedDiff) head() string {
+	return d.diff.bundle + " on " + Clusters(d.clusters) + d.diff.title
 }
 
 // Clusters lists the names of clusters, at most maxClusters and the number of the others.

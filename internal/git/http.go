@@ -49,8 +49,8 @@ type authTransport struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	at, by := d.accountFor(request)
+func (t authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	at, by := t.accountFor(request)
 	username, password, ok, err := "", "", false, by.err
 	if err == nil {
 		username, password, ok, err = by.basic(request.Context(), at.user)
@@ -61,7 +61,7 @@ func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 		}
 		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Withheld: by.withheld, Err: err}
 	}
-	trusted := d.admitted.Trusted && at.isOn(d.at) || d.access.boundary.Trusts(request.Context(), at.scope())
+	trusted := t.admitted.Trusted && at.isOn(t.at) || t.access.boundary.Trusts(request.Context(), at.scope())
 	request = request.Clone(request.Context())
 	if ok {
 		request.SetBasicAuth(username, password)
@@ -72,15 +72,15 @@ func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 // accountFor returns the location and the account for a request, which may be a redirect. A redirect
 // gets the same credentials as the repository, or none: a repository must not borrow those of another
 // one.
-func (d authTransport) accountFor(request *http.Request) (location, account) {
-	at := locationOf(request.URL, d.at)
+func (t authTransport) accountFor(request *http.Request) (location, account) {
+	at := locationOf(request.URL, t.at)
 	if leavesPath(at.path) || strings.Contains(strings.ToLower(request.URL.EscapedPath()), "%2f") {
-		return at, d.access.anonymous
+		return at, t.access.anonymous
 	}
-	origin := d.access.accountFor(d.at, d.admitted.Entitled)
-	by := d.access.accountFor(at, d.admitted.Entitled)
+	origin := t.access.accountFor(t.at, t.admitted.Entitled)
+	by := t.access.accountFor(at, t.admitted.Entitled)
 	if by.prefix != origin.prefix {
-		by = d.access.accountFor(at, false)
+		by = t.access.accountFor(at, false)
 	}
 	return at, by
 }

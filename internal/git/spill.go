@@ -25,21 +25,21 @@ type spilledObject struct {
 }
 
 // allocate reserves space for an object of size bytes.
-func (h *spillBuffer) allocate(size int64) (*spilledObject, error) {
-	made := &spilledObject{size: size, from: h}
-	if size <= h.available {
-		h.available -= size
+func (b *spillBuffer) allocate(size int64) (*spilledObject, error) {
+	made := &spilledObject{size: size, from: b}
+	if size <= b.available {
+		b.available -= size
 		made.memory = make([]byte, 0, size)
 		return made, nil
 	}
-	if size > h.disk {
+	if size > b.disk {
 		return nil, errTooLarge
 	}
-	file, err := os.CreateTemp(h.dir, "object-*")
+	file, err := os.CreateTemp(b.dir, "object-*")
 	if err != nil {
 		return nil, &storeError{err}
 	}
-	h.disk -= size
+	b.disk -= size
 	made.file = &store{file}
 	return made, nil
 }
@@ -47,27 +47,27 @@ func (h *spillBuffer) allocate(size int64) (*spilledObject, error) {
 var errTooMuch = errors.New("an object is longer than declared")
 
 // Write implements io.Writer.
-func (h *spilledObject) Write(p []byte) (int, error) {
-	if h.written+int64(len(p)) > h.size {
+func (o *spilledObject) Write(p []byte) (int, error) {
+	if o.written+int64(len(p)) > o.size {
 		return 0, errTooMuch
 	}
-	h.written += int64(len(p))
-	if h.file != nil {
-		return h.file.Write(p)
+	o.written += int64(len(p))
+	if o.file != nil {
+		return o.file.Write(p)
 	}
-	h.memory = append(h.memory, p...)
+	o.memory = append(o.memory, p...)
 	return len(p), nil
 }
 
 // fill writes all of from to the object. An object in memory needs no other buffer.
-func (h *spilledObject) fill(from io.Reader) error {
-	if h.file != nil {
-		_, err := io.Copy(struct{ io.Writer }{h}, from)
+func (o *spilledObject) fill(from io.Reader) error {
+	if o.file != nil {
+		_, err := io.Copy(struct{ io.Writer }{o}, from)
 		return err
 	}
-	h.memory = h.memory[:h.size]
-	n, err := io.ReadFull(from, h.memory)
-	h.written = int64(n)
+	o.memory = o.memory[:o.size]
+	n, err := io.ReadFull(from, o.memory)
+	o.written = int64(n)
 	if err != nil {
 		return err
 	}
@@ -78,34 +78,34 @@ func (h *spilledObject) fill(from io.Reader) error {
 }
 
 // part writes n bytes from offset on to a writer. The object must contain them.
-func (h *spilledObject) part(to io.Writer, offset, n int64) error {
-	if h.file == nil {
-		_, err := to.Write(h.memory[offset : offset+n])
+func (o *spilledObject) part(to io.Writer, offset, n int64) error {
+	if o.file == nil {
+		_, err := to.Write(o.memory[offset : offset+n])
 		return err
 	}
-	_, err := io.CopyN(to, io.NewSectionReader(h.file, offset, n), n)
+	_, err := io.CopyN(to, io.NewSectionReader(o.file, offset, n), n)
 	return err
 }
 
 // bytes reads the whole object.
-func (h *spilledObject) bytes() ([]byte, error) {
-	if h.file == nil {
-		return slices.Clone(h.memory), nil // The memory may be shared.
+func (o *spilledObject) bytes() ([]byte, error) {
+	if o.file == nil {
+		return slices.Clone(o.memory), nil // The memory may be shared.
 	}
-	content := make([]byte, h.size)
-	_, err := io.ReadFull(io.NewSectionReader(h.file, 0, h.size), content)
+	content := make([]byte, o.size)
+	_, err := io.ReadFull(io.NewSectionReader(o.file, 0, o.size), content)
 	return content, err
 }
 
 // release returns the space to the spillBuffer. An object in memory stays readable.
-func (h *spilledObject) release() error {
-	if h == nil || h.from == nil {
+func (o *spilledObject) release() error {
+	if o == nil || o.from == nil {
 		return nil
 	}
-	if h.file != nil {
-		h.from.disk += h.size
-		return errors.Join(h.file.Close(), os.Remove(h.file.Name())) //nolint:gosec // The name is our own.
+	if o.file != nil {
+		o.from.disk += o.size
+		return errors.Join(o.file.Close(), os.Remove(o.file.Name())) //nolint:gosec // The name is our own.
 	}
-	h.from.available += h.size
+	o.from.available += o.size
 	return nil
 }

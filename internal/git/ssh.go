@@ -107,8 +107,8 @@ type sshResponse struct {
 	release func() bool
 }
 
-func (a *sshResponse) Close() error {
-	a.release()
+func (r *sshResponse) Close() error {
+	r.release()
 	return nil
 }
 

@@ -20,18 +20,18 @@ type stderrExcerpt struct {
 }
 
 // Write implements io.Writer. It never fails.
-func (n *stderrExcerpt) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.text.Write(p[:min(len(p), notesSize-n.text.Len())])
+func (e *stderrExcerpt) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.text.Write(p[:min(len(p), notesSize-e.text.Len())])
 	return len(p), nil
 }
 
 // first returns the first line with text, "" if there is none.
-func (n *stderrExcerpt) first() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for line := range strings.Lines(n.text.String()) {
+func (e *stderrExcerpt) first() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for line := range strings.Lines(e.text.String()) {
 		if line = note(line); line != "" {
 			return line
 		}

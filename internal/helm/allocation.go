@@ -17,11 +17,11 @@ var services = regexp.MustCompile(`/api/v1/namespaces/[^/]+/services(/[^/]+)?$`)
 // API server then answers with an internal error, as it does for a webhook that fails. But a dry
 // run calls the webhooks too, and allocates nothing. So if the dry run succeeds and the write fails
 // again, no later try succeeds. allocate returns the response of the last write.
-func (n errorRecorder) allocate(request *http.Request, first *http.Response) (last *http.Response, exhausted bool) {
+func (r errorRecorder) allocate(request *http.Request, first *http.Response) (last *http.Response, exhausted bool) {
 	if !isAllocation(request) || !isInternal(first) {
 		return first, false
 	}
-	tried, err := n.repeat(request, metav1.DryRunAll)
+	tried, err := r.repeat(request, metav1.DryRunAll)
 	if err != nil {
 		return first, false
 	}
@@ -29,7 +29,7 @@ func (n errorRecorder) allocate(request *http.Request, first *http.Response) (la
 	if !hasSucceeded(tried) {
 		return first, false
 	}
-	second, err := n.repeat(request, "")
+	second, err := r.repeat(request, "")
 	if err != nil {
 		return first, false
 	}
@@ -61,7 +61,7 @@ func isInternal(response *http.Response) bool {
 }
 
 // repeat sends a request again.
-func (n errorRecorder) repeat(request *http.Request, dryRun string) (*http.Response, error) {
+func (r errorRecorder) repeat(request *http.Request, dryRun string) (*http.Response, error) {
 	body, err := request.GetBody()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (n errorRecorder) repeat(request *http.Request, dryRun string) (*http.Respo
 		query.Set("dryRun", dryRun)
 		again.URL.RawQuery = query.Encode()
 	}
-	return n.next.RoundTrip(again)
+	return r.next.RoundTrip(again)
 }
 
 func hasSucceeded(response *http.Response) bool {

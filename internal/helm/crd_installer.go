@@ -31,21 +31,21 @@ type crdInstaller struct {
 }
 
 // install creates the definitions among objects whose kinds other objects need now.
-func (r crdInstaller) install(objects []*unstructured.Unstructured) error {
+func (i crdInstaller) install(objects []*unstructured.Unstructured) error {
 	if !slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == manifest.CRDKind }) {
 		return nil
 	}
-	needed, err := r.neededNow(objects)
+	needed, err := i.neededNow(objects)
 	if err != nil || len(needed) == 0 {
 		return err
 	}
-	return r.create(needed)
+	return i.create(needed)
 }
 
 // neededNow returns the definitions whose kinds are used by other objects and are missing on
 // the cluster.
-func (r crdInstaller) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
+func (i crdInstaller) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	mapper, err := i.op.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
@@ -85,26 +85,26 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 }
 
 // create creates definitions and returns when their kinds are served.
-func (r crdInstaller) create(definitions []*unstructured.Unstructured) error {
+func (i crdInstaller) create(definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		addTo(definition.GetAnnotations, definition.SetAnnotations, map[string]string{
-			wellknown.ReleaseName: r.d.Release, wellknown.ReleaseNamespace: r.d.Namespace,
+			wellknown.ReleaseName: i.d.Release, wellknown.ReleaseNamespace: i.d.Namespace,
 		})
 		addTo(definition.GetLabels, definition.SetLabels, map[string]string{wellknown.ManagedBy: wellknown.ManagedByHelm})
 	}
-	built, err := r.op.buildObjects(definitions)
+	built, err := i.op.buildObjects(definitions)
 	if err != nil {
 		return err
 	}
-	if _, err := r.op.client.Create(built); err != nil {
+	if _, err := i.op.client.Create(built); err != nil {
 		return fmt.Errorf("creating custom resource definitions: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(i.ctx, i.timeout)
 	defer cancel()
-	if err := r.op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
+	if err := i.op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
-	r.capabilities.forget()
+	i.capabilities.forget()
 	return nil
 }
 

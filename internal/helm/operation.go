@@ -54,29 +54,29 @@ type operations struct {
 
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless
 // they are known.
-func (s *operations) begin(ctx context.Context, namespace string, how settings) (*operation, error) {
-	capabilities, err := s.capabilities.read(ctx)
+func (o *operations) begin(ctx context.Context, namespace string, how settings) (*operation, error) {
+	capabilities, err := o.capabilities.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clientset, err := s.connection.clientset()
+	clientset, err := o.connection.clientset()
 	if err != nil {
 		return nil, err
 	}
 	silent := func(string, ...any) {}
-	masker := s.masker.For()
+	masker := o.masker.For()
 	masker.Publish(namespace)
-	metadata, err := s.connection.secrets(namespace)
+	metadata, err := o.connection.secrets(namespace)
 	if err != nil {
 		return nil, err
 	}
-	noted, cache := &requestErrors{}, &responseCache{existing: s.objects.Existing}
-	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
+	noted, cache := &requestErrors{}, &responseCache{existing: o.objects.Existing}
+	getter := recordingGetter{RESTClientGetter: o.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
-		Client:   &kube.Client{Factory: recordingFactory{Factory: s.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
+		Client:   &kube.Client{Factory: recordingFactory{Factory: o.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
 		settings: how,
 		ctx:      ctx,
-		objects:  s.objects,
+		objects:  o.objects,
 		masker:   masker,
 		requests: noted,
 		cache:    cache,
@@ -85,10 +85,10 @@ func (s *operations) begin(ctx context.Context, namespace string, how settings) 
 		targets:  map[*resource.Info]bool{},
 		hooks:    newHookObjects(),
 	}
-	op := &operation{client: client, masker: masker, keep: s.contents.keep, capabilities: capabilities.capabilities}
+	op := &operation{client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
 	op.records = storage.NewDriver(ctx, clientset.CoreV1().Secrets(namespace), metadata, namespace, masker, &client.checked, op.serves)
 	op.config = &action.Configuration{
-		RESTClientGetter: s.connection.getter,
+		RESTClientGetter: o.connection.getter,
 		KubeClient:       client,
 		Releases:         helmstorage.Init(op.records),
 		Capabilities:     capabilities.capabilities.Copy(),

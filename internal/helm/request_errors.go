@@ -72,36 +72,36 @@ type errorRecorder struct {
 }
 
 // WrappedRoundTripper lets client-go find the wrapped transport.
-func (n errorRecorder) WrappedRoundTripper() http.RoundTripper { return n.next }
+func (r errorRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-func (n errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := n.next.RoundTrip(request)
+func (r errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
 	if err != nil {
-		n.fail(request, err)
+		r.fail(request, err)
 		return response, err
 	}
-	response, exhausted := n.allocate(request, response)
+	response, exhausted := r.allocate(request, response)
 	refused := refusal(request, response.StatusCode)
 	if refused != nil {
-		n.collectSecretsOfLive(request)
+		r.collectSecretsOfLive(request)
 	}
 	if exhausted {
 		refused = &status.ExhaustedError{Err: refused}
 	}
-	n.requests.add(request, refused)
+	r.requests.add(request, refused)
 	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its response.
-		response.Body = recordedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
+		response.Body = recordedBody{ReadCloser: response.Body, cut: func(err error) { r.fail(request, err) }}
 	}
 	return response, nil
 }
 
 // fail records a failed request, unless the caller has cancelled it. A wait for a hook is
 // cancelled when the hook has ended.
-func (n errorRecorder) fail(request *http.Request, err error) {
-	if n.ctx.Err() == nil && isCancelled(request.Context()) {
+func (r errorRecorder) fail(request *http.Request, err error) {
+	if r.ctx.Err() == nil && isCancelled(request.Context()) {
 		return
 	}
-	n.requests.add(request, err)
+	r.requests.add(request, err)
 }
 
 // isCancelled reports whether a request was cancelled before its deadline.

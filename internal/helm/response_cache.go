@@ -43,87 +43,87 @@ type cachedResponse struct {
 }
 
 // expect sets the objects that Helm may request next. They are read at its first request.
-func (l *responseCache) expect(objects kube.ResourceList) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.responses, l.expected, l.found, l.paths = nil, objects, nil, make(map[string]bool, len(objects))
+func (c *responseCache) expect(objects kube.ResourceList) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.responses, c.expected, c.found, c.paths = nil, objects, nil, make(map[string]bool, len(objects))
 	for _, object := range objects {
-		l.paths[pathOf(object)] = true
+		c.paths[pathOf(object)] = true
 	}
 }
 
 // add replaces the cached responses by objects that were read.
-func (l *responseCache) add(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expected, l.paths = nil, nil
-	l.learn(found, absent)
+func (c *responseCache) add(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected, c.paths = nil, nil
+	c.learn(found, absent)
 }
 
 // invalidateCreated drops the cached response of an object, so that the API server responds to
 // its next request. The path of a request to create an object does not contain its name.
-func (l *responseCache) invalidateCreated(object *resource.Info) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.responses, pathOf(object))
+func (c *responseCache) invalidateCreated(object *resource.Info) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.responses, pathOf(object))
 }
 
 // invalidate drops all cached responses, so that the API server responds to the next request.
-func (l *responseCache) invalidate() { l.add(nil, nil) }
+func (c *responseCache) invalidate() { c.add(nil, nil) }
 
-func (l *responseCache) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	l.responses = make(map[string]cachedResponse, len(found)+len(absent))
+func (c *responseCache) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	c.responses = make(map[string]cachedResponse, len(found)+len(absent))
 	for object, live := range found {
 		if body, err := live.MarshalJSON(); err == nil {
-			l.responses[pathOf(object)] = cachedResponse{code: http.StatusOK, body: body}
+			c.responses[pathOf(object)] = cachedResponse{code: http.StatusOK, body: body}
 		}
 	}
 	for _, object := range absent {
 		missing := apierrors.NewNotFound(object.Mapping.Resource.GroupResource(), object.Name).Status()
 		missing.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		if body, err := json.Marshal(missing); err == nil {
-			l.responses[pathOf(object)] = cachedResponse{code: http.StatusNotFound, body: body}
+			c.responses[pathOf(object)] = cachedResponse{code: http.StatusNotFound, body: body}
 		}
 	}
 }
 
 // remember keeps the expected objects that were read, also after the first write.
-func (l *responseCache) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	l.found = maps.Clone(found)
-	if l.found == nil {
-		l.found = map[*resource.Info]*unstructured.Unstructured{}
+func (c *responseCache) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	c.found = maps.Clone(found)
+	if c.found == nil {
+		c.found = map[*resource.Info]*unstructured.Unstructured{}
 	}
 	for _, object := range absent {
-		l.found[object] = nil
+		c.found[object] = nil
 	}
 }
 
 // read returns an expected object as it was read. isRead is true if it was read.
-func (l *responseCache) read(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	live, isRead = l.found[object]
+func (c *responseCache) read(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	live, isRead = c.found[object]
 	return live, isRead
 }
 
 // respond returns the cached response to a request, nil if the request must be sent to the API
 // server.
-func (l *responseCache) respond(ctx context.Context, request *http.Request) *http.Response {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (c *responseCache) respond(ctx context.Context, request *http.Request) *http.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	path := request.URL.Path
 	if request.Method != http.MethodGet {
-		delete(l.responses, path)
+		delete(c.responses, path)
 		return nil
 	}
-	if l.paths[path] {
-		expected := l.expected
-		l.expected, l.paths = nil, nil
-		found, absent := l.existing(ctx, expected)
-		l.learn(found, absent)
-		l.remember(found, absent)
+	if c.paths[path] {
+		expected := c.expected
+		c.expected, c.paths = nil, nil
+		found, absent := c.existing(ctx, expected)
+		c.learn(found, absent)
+		c.remember(found, absent)
 	}
-	known, ok := l.responses[path]
+	known, ok := c.responses[path]
 	if !ok {
 		return nil
 	}
@@ -152,18 +152,18 @@ type cachingTransport struct {
 }
 
 // WrappedRoundTripper lets client-go find the wrapped transport.
-func (f cachingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
+func (t cachingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if known := f.cache.respond(f.ctx, request); known != nil {
+func (t cachingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if known := t.cache.respond(t.ctx, request); known != nil {
 		return known, nil
 	}
-	return f.next.RoundTrip(request)
+	return t.next.RoundTrip(request)
 }
 
 // liveOf returns an object as Helm has just read it, nil if the object does not exist.
-func (l *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
-	if live, isRead := l.read(info); isRead {
+func (c *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
+	if live, isRead := c.read(info); isRead {
 		if live == nil {
 			return nil, nil // a missing object is a result, not an error
 		}

@@ -29,17 +29,17 @@ func collectSecretsOfLookup(getter action.RESTClientGetter, masker *mask.Masker)
 
 // collectSecretsOfLive adds the values of the live Secret of a refused request. Webhooks
 // receive the live Secret too, with values that no manifest has.
-func (n errorRecorder) collectSecretsOfLive(refused *http.Request) {
+func (r errorRecorder) collectSecretsOfLive(refused *http.Request) {
 	const collection = "/secrets/"
 	read := refused.Method == http.MethodGet || refused.Method == http.MethodPost
-	if read || n.masker == nil || !strings.Contains(refused.URL.Path, collection) {
+	if read || r.masker == nil || !strings.Contains(refused.URL.Path, collection) {
 		return
 	}
 	request := refused.Clone(refused.Context())
 	request.Method, request.Body, request.ContentLength, request.URL.RawQuery = http.MethodGet, nil, 0, ""
 	request.Header.Del("Content-Type")
 	request.Header.Set("Accept", "application/json")
-	response, err := n.next.RoundTrip(request)
+	response, err := r.next.RoundTrip(request)
 	if err != nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (n errorRecorder) collectSecretsOfLive(refused *http.Request) {
 	content, err := io.ReadAll(response.Body) // The connection limits the size.
 	var live map[string]any
 	if err == nil && json.Unmarshal(content, &live) == nil {
-		n.masker.AddSecret(live)
+		r.masker.AddSecret(live)
 	}
 }
 

@@ -56,19 +56,19 @@ const (
 )
 
 // maskDiagnostic masks a diagnostic and then shortens an error: half a secret would not be recognized.
-func (s masking) maskDiagnostic(diagnostic *tfprotov6.Diagnostic) {
-	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
+func (m masking) maskDiagnostic(diagnostic *tfprotov6.Diagnostic) {
+	diagnostic.Summary, diagnostic.Detail = m.masker.Shown(diagnostic.Summary), m.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
 		diagnostic.Summary = mask.WithoutMiddle(diagnostic.Summary, maxSummary)
 		diagnostic.Detail = mask.WithoutMiddle(diagnostic.Detail, maxError-maxSummary)
 	}
 }
 
-func (s masking) maskError(err error) error {
+func (m masking) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return mask.WithText(err, mask.WithoutMiddle(s.masker.Shown(err.Error()), maxError))
+	return mask.WithText(err, mask.WithoutMiddle(m.masker.Shown(err.Error()), maxError))
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {

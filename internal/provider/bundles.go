@@ -142,7 +142,7 @@ func bundlesOf(elements map[string]source.Element) types.Map {
 // readBundles reads the bundles of a bundles attribute. reason names what is not known yet, "" if
 // everything is known. user is named in errors. A bundle that cannot be read is added to
 // unreadable; if unreadable is nil, it is an error.
-func (f *providerData) readBundles(ctx context.Context, user string, list types.List, unreadable map[string]error, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
+func (p *providerData) readBundles(ctx context.Context, user string, list types.List, unreadable map[string]error, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
 	listed := make([]map[string]source.Listed, len(list.Elements()))
 	for i, value := range list.Elements() {
 		if of, ok := value.(types.Map); ok {
@@ -152,7 +152,7 @@ func (f *providerData) readBundles(ctx context.Context, user string, list types.
 	if list.IsUnknown() {
 		return nil, "the bundles"
 	}
-	reader := source.BundleReader{Store: f.source, NeedsUnknown: needsUnknown, Unreadable: unreadable}
+	reader := source.BundleReader{Store: p.source, NeedsUnknown: needsUnknown, Unreadable: unreadable}
 	bundles, reason, err := reader.Read(ctx, listed)
 	diagnostics.Add(diags, report.UnreadBundles(user, err, otherBlock))
 	return bundles, reason

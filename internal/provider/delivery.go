@@ -32,14 +32,14 @@ var (
 	_ delivery = fleet.Handover{}
 )
 
-func (f *providerData) delivery() delivery {
+func (p *providerData) delivery() delivery {
 	switch {
-	case f.fleetEngine == nil:
-		return f.runner
-	case f.Management.HandsBack:
-		return fleet.Handover{From: f.fleetEngine, To: f.runner}
+	case p.fleetEngine == nil:
+		return p.runner
+	case p.Management.HandsBack:
+		return fleet.Handover{From: p.fleetEngine, To: p.runner}
 	}
-	return f.fleetEngine
+	return p.fleetEngine
 }
 
 // reachOf returns which clusters can be reached.
@@ -60,26 +60,26 @@ func (allReachable) Check(string) error { return nil }
 // withInventory returns the provider with the clusters and groups of its Fleet. They are read if
 // they are not stored yet, for example by the plan of a create. Clusters in the configuration take
 // precedence: then the configuration pins them.
-func (f *providerData) withInventory(ctx context.Context, stored *state.Inventory, diags *diag.Diagnostics) (with *providerData, inventory *state.Inventory) {
-	if !f.HasEngine() || f.fleetEngine == nil {
-		return f, nil
+func (p *providerData) withInventory(ctx context.Context, stored *state.Inventory, diags *diag.Diagnostics) (with *providerData, inventory *state.Inventory) {
+	if !p.HasEngine() || p.fleetEngine == nil {
+		return p, nil
 	}
 	entries := map[string]cluster.Entry{}
-	for name, of := range f.Clusters {
+	for name, of := range p.Clusters {
 		of.ConnectionUnknown = true // Only the management cluster is connected to.
 		entries[name] = of
 	}
-	changed := *f
-	if len(entries) == 0 && !f.ClustersUnknown {
+	changed := *p
+	if len(entries) == 0 && !p.ClustersUnknown {
 		if stored == nil {
-			stored = readInventory(ctx, f.fleetEngine, diags)
+			stored = readInventory(ctx, p.fleetEngine, diags)
 		}
 		for _, facts := range stored.Clusters {
 			entries[facts.Name] = cluster.Entry{Facts: facts, ConnectionUnknown: true}
 		}
 		changed.Groups = stored.Groups
 	}
-	changed.clusters = cluster.NewSet(entries, f.charts, f.masker)
+	changed.clusters = cluster.NewSet(entries, p.charts, p.masker)
 	return &changed, stored
 }
 
@@ -123,11 +123,11 @@ func (m *targetModel) notWithEngine() []report.Message {
 }
 
 // checkTaken reports releases that another owner delivers by the Fleet.
-func (f *providerData) checkTaken(ctx context.Context, name string, write []target.Deployment, prior map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
-	if !f.Management.Delivers() || f.fleetEngine == nil || f.OwnerUnknown {
+func (p *providerData) checkTaken(ctx context.Context, name string, write []target.Deployment, prior map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
+	if !p.Management.Delivers() || p.fleetEngine == nil || p.OwnerUnknown {
 		return
 	}
-	taken, err := f.fleetEngine.Taken(ctx, f.Owner, write, prior)
+	taken, err := p.fleetEngine.Taken(ctx, p.Owner, write, prior)
 	if err != nil {
 		diagnostics.Add(diags, report.TakenUnknown(name, err))
 	}

@@ -13,20 +13,20 @@ import (
 
 // logPanics writes the stack of a panic to the debug log, for the developer who fixes it. The error
 // for the user names only the operation.
-func (f *providerData) logPanics(ctx context.Context, failures []deploy.Failure) {
+func (p *providerData) logPanics(ctx context.Context, failures []deploy.Failure) {
 	for _, failure := range failures {
 		if panicked, ok := errors.AsType[*panics.Error](failure.Err); ok {
 			tflog.Debug(ctx, "panic in an operation on a cluster", map[string]any{
-				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": f.masker.Shown(panicked.Stack),
+				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": p.masker.Shown(panicked.Stack),
 			})
 		}
 	}
 }
 
 // showEvent writes an event of an apply to the log, and to the file of FLEET_PROGRESS.
-func (f *providerData) showEvent(ctx context.Context, event deploy.Event) {
-	event = event.Masked(f.masker.Shown)
-	f.progress.Report(event)
+func (p *providerData) showEvent(ctx context.Context, event deploy.Event) {
+	event = event.Masked(p.masker.Shown)
+	p.progress.Report(event)
 	write := tflog.SubsystemInfo
 	if event.Kind == deploy.OperationRetried {
 		write = tflog.SubsystemWarn

@@ -91,11 +91,11 @@ func connector(clusters *cluster.Set) run.Clusters {
 }
 
 // preview returns a Preview, which reports what plans find on clusters.
-func (f *providerData) preview() *preview.Preview {
+func (p *providerData) preview() *preview.Preview {
 	return &preview.Preview{
-		Connect:     func(name string) (preview.Cluster, error) { return f.clusters.Connect(name) },
-		Connectable: f.clusters.IsConnectable, Runner: f.runner, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
-		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, Former: f.registry.Former,
+		Connect:     func(name string) (preview.Cluster, error) { return p.clusters.Connect(name) },
+		Connectable: p.clusters.IsConnectable, Runner: p.runner, Charts: p.charts, Snapshots: p.snapshots, Parallelism: p.Parallelism,
+		Owner: p.Owner, OwnerUnknown: p.OwnerUnknown, Former: p.registry.Former,
 	}
 }
 
@@ -108,9 +108,9 @@ func (c configOf) Equal(other plan.Config) bool {
 }
 
 // claim records what a target wants, and reports what another target of the plan wants as well.
-func (f *providerData) claim(model *targetModel, prior *targetState, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
+func (p *providerData) claim(model *targetModel, prior *targetState, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := model.Name.ValueString()
-	conflicts, sameName := f.registry.Claim(plan.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
+	conflicts, sameName := p.registry.Claim(plan.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
 	if sameName {
 		diagnostics.Add(diags, report.SameName(name))
 		return
@@ -120,25 +120,25 @@ func (f *providerData) claim(model *targetModel, prior *targetState, config tfsd
 
 // withFormer returns the provider with the clusters in private state whose entries were removed.
 // These clusters must still have the identities that the last refresh found.
-func (f *providerData) withFormer(private state.Private) *providerData {
+func (p *providerData) withFormer(private state.Private) *providerData {
 	former := map[string]cluster.Entry{}
 	for name, stored := range private.Connections {
-		if !f.clusters.Configured(name) {
+		if !p.clusters.Configured(name) {
 			former[name] = cluster.Entry{Connection: stored.Connection(), UID: private.ClusterUIDs[name]}
 		}
 	}
-	if f.ClustersUnknown || len(former) == 0 {
-		return f
+	if p.ClustersUnknown || len(former) == 0 {
+		return p
 	}
-	with := *f
-	with.clusters = f.clusters.WithFormer(former)
-	with.runner = f.runner.With(connector(with.clusters))
+	with := *p
+	with.clusters = p.clusters.WithFormer(former)
+	with.runner = p.runner.With(connector(with.clusters))
 	return &with
 }
 
 // capabilities returns a reader of the capabilities that charts use.
-func (f *providerData) capabilities() state.CapabilityReader {
+func (p *providerData) capabilities() state.CapabilityReader {
 	return state.CapabilityReader{
-		Clusters: f.clusters.Names(), IsConnectable: f.clusters.IsConnectable, Read: f.runner.Capabilities, DependsOnCluster: f.charts.DependsOnCluster,
+		Clusters: p.clusters.Names(), IsConnectable: p.clusters.IsConnectable, Read: p.runner.Capabilities, DependsOnCluster: p.charts.DependsOnCluster,
 	}
 }

@@ -46,26 +46,26 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 
 // importTarget reads the releases of a target where they are delivered from. only are the clusters to
 // import from, nil for all.
-func (f *providerData) importTarget(ctx context.Context, name string, only []string, diags *diag.Diagnostics) *run.Imported {
-	scope := run.ImportScope{OwnerUnknown: f.OwnerUnknown}
-	if f.Management.Delivers() {
-		scope.EngineUnknown = f.fleetEngine == nil
+func (p *providerData) importTarget(ctx context.Context, name string, only []string, diags *diag.Diagnostics) *run.Imported {
+	scope := run.ImportScope{OwnerUnknown: p.OwnerUnknown}
+	if p.Management.Delivers() {
+		scope.EngineUnknown = p.fleetEngine == nil
 	} else {
-		scope.Clusters, scope.ClustersUnknown, scope.ConnectionUnknown = only, f.ClustersUnknown, f.clusters.ConnectionUnknown
+		scope.Clusters, scope.ClustersUnknown, scope.ConnectionUnknown = only, p.ClustersUnknown, p.clusters.ConnectionUnknown
 		if only == nil {
-			scope.Clusters = f.clusters.Names()
+			scope.Clusters = p.clusters.Names()
 		}
 	}
 	diagnostics.Add(diags, report.ImportUnknown(name, scope.Unknown()))
 	if diags.HasError() {
 		return nil
 	}
-	if !f.Management.Delivers() {
-		imported := run.Import(ctx, f.Owner, name, scope.Clusters, f.Parallelism, func(cluster string) (run.RecordLister, error) { return f.clusters.Connect(cluster) })
+	if !p.Management.Delivers() {
+		imported := run.Import(ctx, p.Owner, name, scope.Clusters, p.Parallelism, func(cluster string) (run.RecordLister, error) { return p.clusters.Connect(cluster) })
 		diagnostics.Add(diags, report.ImportFailures(name, imported.Failures))
 		return imported
 	}
-	imported, err := f.fleetEngine.Import(ctx, f.Owner, name, only)
+	imported, err := p.fleetEngine.Import(ctx, p.Owner, name, only)
 	if err != nil {
 		diagnostics.Add(diags, report.Failed("Cannot import target "+name, err))
 		return nil

@@ -39,7 +39,7 @@ type request struct {
 
 // planBundles makes the bundles of a plan. It returns nil if they cannot be made, or cannot be made yet.
 // wanted is nil if a value that the plan needs is not known yet.
-func (f *providerData) planBundles(ctx context.Context, wanted *request, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *source.Planned {
+func (p *providerData) planBundles(ctx context.Context, wanted *request, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *source.Planned {
 	diags := &resp.Diagnostics
 	if wanted == nil || diags.HasError() {
 		return nil
@@ -52,7 +52,7 @@ func (f *providerData) planBundles(ctx context.Context, wanted *request, req res
 	}
 	stored := wanted.addPinned(ctx, private, diags)
 	wanted.Kept = protocol.PlannedPrivate(ctx).Stores
-	planned := f.plan(ctx, *wanted, stored, diags)
+	planned := p.plan(ctx, *wanted, stored, diags)
 	if planned != nil {
 		storeImages(ctx, resp.Private, storedImages(ctx, req.Private, diags), planned.Images, diags)
 		wanted.keep(ctx, resp.Private, planned, diags)
@@ -62,8 +62,8 @@ func (f *providerData) planBundles(ctx context.Context, wanted *request, req res
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found none. It returns nil
 // if the bundles cannot be made, or cannot be made yet.
-func (f *providerData) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
-	planned, err := f.source.Plan(ctx, r.Request, stored)
+func (p *providerData) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
+	planned, err := p.source.Plan(ctx, r.Request, stored)
 	if needsUnknown(errors.Join(err, errors.Join(planned.Broken...))) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func (f *providerData) plan(ctx context.Context, r request, stored string, diags
 
 // resolveUnknown sets the values that the plan of the bundles left unknown. Known values stay as planned.
 // commit is the planned commit, "" if the plan left it unknown.
-func (f *providerData) resolveUnknown(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
-	settled, err := f.source.ResolveUnknown(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
+func (p *providerData) resolveUnknown(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
+	settled, err := p.source.ResolveUnknown(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
 	return bundlesOf(settled.Elements), settled
 }

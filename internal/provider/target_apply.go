@@ -22,9 +22,9 @@ import (
 // apply changes the clusters from before to plan. It sets the computed attributes and private state
 // to the result. It returns false if it stopped before any change. create is true if no state
 // contains the target or one that it replaces.
-func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *targetModel, before *targetState, create bool, private *state.Private, diags *diag.Diagnostics) bool {
+func (p *providerData) apply(ctx context.Context, config tfsdk.Config, model *targetModel, before *targetState, create bool, private *state.Private, diags *diag.Diagnostics) bool {
 	name, prior := model.Name.ValueString(), before.known.Records
-	desired, reason := f.desired(ctx, config, model, private.ObjectVersions, diags)
+	desired, reason := p.desired(ctx, config, model, private.ObjectVersions, diags)
 	settings, capabilities := model.settings(diags), unpack(*private, diags)
 	if diags.HasError() {
 		return false
@@ -33,7 +33,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 		diagnostics.Add(diags, report.StillUnknown(name, reason))
 		return false
 	}
-	desired = holdByWindows(f, desired, model, diags)
+	desired = holdByWindows(p, desired, model, diags)
 	desired.Needs = private.Needs
 	capabilities.Pin(desired.Deployments)
 	shown, planned := model.shown(), model.planned()
@@ -44,24 +44,24 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 	change := plan.Replan(desired, prior, plan.Shown{
 		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: model.holdsBroken() && !planned.IsUnknown, Writes: planned.Writes,
 		KnowsObjects: model.PlanObjects.ValueBool(), Objects: objects,
-	}, f.charts)
+	}, p.charts)
 	counts := change.Counts()
-	change, unreachable := change.WithoutUnreachable(reachOf(f))
-	diagnostics.Add(diags, report.MissingClusters(name, unreachable, f.OnMissing))
+	change, unreachable := change.WithoutUnreachable(reachOf(p))
+	diagnostics.Add(diags, report.MissingClusters(name, unreachable, p.OnMissing))
 	diagnostics.Add(diags, report.PlanFailures(name, change.Faults))
-	blocked := change.Blocked(desired, windowsNow(f, diags))
-	settings.Description = f.Windows.Description(settings.Description)
+	blocked := change.Blocked(desired, windowsNow(p, diags))
+	settings.Description = p.Windows.Description(settings.Description)
 	if diags.HasError() {
 		return false
 	}
-	identity := model.identity(f, before)
-	f.registry.RecordKey(identity.Key)
-	outcome := f.delivery().Apply(ctx, run.Request{
-		TargetIdentity: identity, Create: create, Keys: f.registry.Keys,
-		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Order: change.Order,
+	identity := model.identity(p, before)
+	p.registry.RecordKey(identity.Key)
+	outcome := p.delivery().Apply(ctx, run.Request{
+		TargetIdentity: identity, Create: create, Keys: p.registry.Keys,
+		Write: change.Write, Blocked: blocked, Planned: objects, Ready: planned.Ready(), Wants: change.Wants(ctx, p.charts), Unchanged: change.Unchanged, Order: change.Order,
 		Remove: change.Remove, Needs: change.RemovalNeeds, Counts: counts,
 		Prior: prior, Missing: before.known.Missing, Settings: settings, Policies: desired.Policies,
-		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
+		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, p.clusters.UIDs()),
 	})
 	if len(outcome.Overlapping) > 0 {
 		diagnostics.Add(diags, report.OverlappingClusters(name, outcome.Overlapping))
@@ -71,8 +71,8 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 		diagnostics.Add(diags, report.Existing(name, outcome.Existing))
 		return false
 	}
-	f.logPanics(ctx, outcome.Failures)
-	f.forgetUnreachable(name, &outcome, diags)
+	p.logPanics(ctx, outcome.Failures)
+	p.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(objects), change.UnexpectedlyHeld(planned.WritesOther))
 	diagnostics.Add(diags, report.Failures(name, outcome))
 	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
@@ -80,9 +80,9 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, func(key deploy.Key) bool { return before.isReplaced && planned.LeavesOut(key) })
 	*private = private.Applied(state.Apply{
 		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,
-		Entry: f.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
+		Entry: p.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
-	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
+	repack(private, capabilities, p.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
 	missing := state.WantedReleases(before.known.Missing, desired.Deployments, leftOut)
 	after := state.ShownAfter(state.Contents{Records: records, Missing: missing, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}, change, planned, shown)
 	if !diags.HasError() {
@@ -111,8 +111,8 @@ func setApplied(ctx context.Context, model *targetModel, after state.Shown, coun
 
 // forgetUnreachable discards removals that failed because a cluster does not respond. It discards
 // them only if the entry of the cluster was removed and on_missing allows it.
-func (f *providerData) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
-	if f.OnMissing == deploy.ForgetMissing {
-		diagnostics.Add(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))
+func (p *providerData) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
+	if p.OnMissing == deploy.ForgetMissing {
+		diagnostics.Add(diags, report.UnreachableForgotten(name, outcome.Forget(p.clusters.Configured)))
 	}
 }

@@ -115,15 +115,15 @@ func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, mo
 // planTarget fills in the computed attributes of a plan. private is nil for a create. pin sets the
 // capabilities that charts are rendered with. The marker is for the Delete that can run before a
 // Create.
-func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
+func (p *providerData) planTarget(ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
 	name := model.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
 	if private != nil {
 		known = private.ObjectVersions
 	}
-	desired, reason := f.desired(ctx, config, model, known, diags)
-	if f.HasEngine() {
+	desired, reason := p.desired(ctx, config, model, known, diags)
+	if p.HasEngine() {
 		diagnostics.Add(diags, model.notWithEngine())
 	}
 	if diags.HasError() {
@@ -133,28 +133,28 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, mode
 		diagnostics.Add(diags, report.Unknown(name, reason))
 		marker.Unknown = true
 		model.setUnknown()
-		f.registry.Deploys(name, nil, nil)
-		f.registry.Drop(name, prior.ID.ValueString())
-		planReporter{f, prior, model.Bundles}.addUnknown(ctx, name, reason, diags)
+		p.registry.Deploys(name, nil, nil)
+		p.registry.Drop(name, prior.ID.ValueString())
+		planReporter{p, prior, model.Bundles}.addUnknown(ctx, name, reason, diags)
 		return marker
 	}
-	prior.reportMoves(f.Management, desired.Deployments, diags)
+	prior.reportMoves(p.Management, desired.Deployments, diags)
 	if diags.HasError() {
 		return marker
 	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
-	desired = holdByWindows(f, desired, model, diags)
+	desired = holdByWindows(p, desired, model, diags)
 	if private != nil {
 		desired.Needs, desired.Unpredicted = private.Needs, private.UnpredictedDigests()
 		if !prior.Name.Equal(model.Name) {
-			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
+			p.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
 		}
-		f.registry.Identify(private.ClusterUIDs)
+		p.registry.Identify(private.ClusterUIDs)
 		diagnostics.Add(diags, report.Orphans(name, private.Orphans, desired.Deployments))
 	}
 	pin(desired.Deployments)
-	f.claim(model, prior, config, desired.Deployments, diags)
-	f.planChange(ctx, model, prior, desired, known, diags)
+	p.claim(model, prior, config, desired.Deployments, diags)
+	p.planChange(ctx, model, prior, desired, known, diags)
 	return marker
 }
 
@@ -196,16 +196,16 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 
 // desired returns what the configuration wants. known are the versions of the objects that values
 // come from. reason names what is not known yet, "" if everything is known.
-func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired plan.Desired, reason string) {
+func (p *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired plan.Desired, reason string) {
 	name := m.Name.ValueString()
-	if reason = f.unknownForAll(ctx, m); reason != "" {
+	if reason = p.unknownForAll(ctx, m); reason != "" {
 		return plan.Desired{}, reason
 	}
 	var unreadable map[string]error
 	if m.holdsBroken() {
 		unreadable = map[string]error{}
 	}
-	bundles, reason := f.readBundles(ctx, "Target "+name, m.Bundles, unreadable, diags)
+	bundles, reason := p.readBundles(ctx, "Target "+name, m.Bundles, unreadable, diags)
 	if reason != "" || diags.HasError() {
 		return plan.Desired{}, reason
 	}
@@ -216,12 +216,12 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if reason != "" || diags.HasError() {
 		return plan.Desired{}, reason
 	}
-	in := target.Input{Bundles: bundles, Rules: fleetschema.RulesOf(ctx, m.Targets, diags), Groups: f.Groups, Evaluator: f.sandbox, CRDs: m.CRDs.ValueString()}
-	clusters, reason := f.clustersFor(in)
+	in := target.Input{Bundles: bundles, Rules: fleetschema.RulesOf(ctx, m.Targets, diags), Groups: p.Groups, Evaluator: p.sandbox, CRDs: m.CRDs.ValueString()}
+	clusters, reason := p.clustersFor(in)
 	if reason != "" || diags.HasError() {
 		return plan.Desired{}, reason
 	}
-	checker := checkerOf(f.Settings, m, clusters, f.charts, diags)
+	checker := checkerOf(p.Settings, m, clusters, p.charts, diags)
 	if diags.HasError() {
 		return plan.Desired{}, ""
 	}
@@ -231,14 +231,14 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 		diagnostics.Add(diags, report.RuleFailure(name, err))
 		return plan.Desired{}, ""
 	}
-	diagnostics.Add(diags, report.UnmatchedRules(name, result.Unmatched, f.clusters.Names()))
+	diagnostics.Add(diags, report.UnmatchedRules(name, result.Unmatched, p.clusters.Names()))
 	for i, d := range result.Deployments {
 		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
 	}
 	check := func(d target.Deployment) error {
-		return errors.Join(checkDeployment(d), f.clusters.CheckNamespace(d.Cluster, d.Namespace))
+		return errors.Join(checkDeployment(d), p.clusters.CheckNamespace(d.Cluster, d.Namespace))
 	}
-	if f.HasEngine() {
+	if p.HasEngine() {
 		check = checkForEngine
 		for i, d := range result.Deployments {
 			result.Deployments[i].Digest = fleet.Digest(d)
@@ -247,8 +247,8 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 		known.Pin(result.Deployments)
 	}
 	desired = withPolicies(plan.NewDesired(bundles, result, unreadable, check), checker)
-	if f.HasEngine() {
-		for key, err := range fleet.CheckBundles(f.Owner, result.Deployments) {
+	if p.HasEngine() {
+		for key, err := range fleet.CheckBundles(p.Owner, result.Deployments) {
 			if desired.Broken[key] == nil {
 				desired.Broken[key] = err
 			}
@@ -262,32 +262,32 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 
 // unknownForAll names what is not known yet and decides about all deployments of a target,
 // regardless of its bundles. It returns "" if there is no such value.
-func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string {
+func (p *providerData) unknownForAll(ctx context.Context, m *targetModel) string {
 	switch {
 	case m.Name.IsUnknown() || framework.IsUnknownInside(ctx, m.Targets):
 		return "the target's name or rules"
-	case f.ClustersUnknown:
+	case p.ClustersUnknown:
 		return "the provider's clusters"
-	case f.HasEngine() && f.fleetEngine == nil:
+	case p.HasEngine() && p.fleetEngine == nil:
 		return "the provider's engine"
-	case f.GroupsUnknown:
+	case p.GroupsUnknown:
 		return "the provider's cluster_groups"
-	case f.PoliciesUnknown:
+	case p.PoliciesUnknown:
 		return "the provider's policies"
-	case f.Windows.Unknown:
+	case p.Windows.Unknown:
 		return "the provider's windows"
 	}
-	_, unknown := f.clusters.FactsFor(func(string) bool { return false })
+	_, unknown := p.clusters.FactsFor(func(string) bool { return false })
 	return unknownFacts(unknown)
 }
 
 // clustersFor returns the clusters that a target can select. reason names their unknown facts that
 // can decide about a deployment, "" if there are none.
-func (f *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
+func (p *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
 	// Windows and policies select clusters, too.
-	selects := len(f.Windows.Windows)+len(f.Policies) > 0
+	selects := len(p.Windows.Windows)+len(p.Policies) > 0
 	decided := map[string]bool{} // Many clusters have the same labels.
-	clusters, unknown := f.clusters.FactsFor(func(label string) bool {
+	clusters, unknown := p.clusters.FactsFor(func(label string) bool {
 		if _, ok := decided[label]; !ok {
 			decided[label] = selects || in.MayReadLabel(label)
 		}
@@ -310,20 +310,20 @@ func checkDeployment(d target.Deployment) error {
 
 // planChange plans the change from before to desired, reports it, and fills in the computed
 // attributes.
-func (f *providerData) planChange(ctx context.Context, model *targetModel, before *targetState, desired plan.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
+func (p *providerData) planChange(ctx context.Context, model *targetModel, before *targetState, desired plan.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
 	prior := before.known.Records
-	reader := f.preview()
+	reader := p.preview()
 	planned := plan.New(ctx, desired, prior, plan.Facts{
-		Charts: f.charts, Reach: reachOf(f), Limit: model.removalLimit(), Start: f.sandbox.Start,
-		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldBroken: model.holdsBroken(), Diff: comparedAs(model, f.planReport), TakesOver: model.TakeOwnership.ValueBool() || model.AdoptionKey.ValueString() != "", Wait: model.Wait.ValueBool() && !f.Management.LeavesOffline(),
+		Charts: p.charts, Reach: reachOf(p), Limit: model.removalLimit(), Start: p.sandbox.Start,
+		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldBroken: model.holdsBroken(), Diff: comparedAs(model, p.planReport), TakesOver: model.TakeOwnership.ValueBool() || model.AdoptionKey.ValueString() != "", Wait: model.Wait.ValueBool() && !p.Management.LeavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return reader.Prefetch(ctx, write, prior)
 		},
 	})
-	f.registry.Deploys(model.Name.ValueString(), planned.Deploys(), planned.GainKinds(f.charts))
+	p.registry.Deploys(model.Name.ValueString(), planned.Deploys(), planned.GainKinds(p.charts))
 	name := model.Name.ValueString()
-	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
-	reportOverridden(f, model, before, desired, diags)
+	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, p.OnMissing, p.clusters.UIDs()))
+	reportOverridden(p, model, before, desired, diags)
 	consent := model.consent(diags)
 	diagnostics.Add(diags, report.UnmatchedConsent(name, desired.UnmatchedConsent(consent, prior)))
 	if !model.DeploymentTimeout.IsUnknown() {
@@ -333,18 +333,18 @@ func (f *providerData) planChange(ctx context.Context, model *targetModel, befor
 	if diags.HasError() {
 		return
 	}
-	f.checkTaken(ctx, name, planned.Write, prior, diags)
+	p.checkTaken(ctx, name, planned.Write, prior, diags)
 	if diags.HasError() {
 		return
 	}
-	if f.HasEngine() {
+	if p.HasEngine() {
 		// The provider connects to no cluster, so it compares no objects there.
 		reader.Connectable = func(string) bool { return false }
 	}
 	found := reader.Reports(ctx, &planned, preview.Request{
-		Identity: model.identity(f, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
-		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Replaces: replacedRecords(f, before, name), Diff: comparedAs(model, f.planReport), ListsObjects: model.PlanObjects.ValueBool(),
+		Identity: model.identity(p, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
+		MayDeploy:  func(key deploy.Key) bool { return p.registry.MayDeploy(name, key) },
+		IsRepeated: p.repeats(before.ID.ValueString()), Replaces: replacedRecords(p, before, name), Diff: comparedAs(model, p.planReport), ListsObjects: model.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
 	if model.diff() == plan.DiffSummary {
@@ -355,7 +355,7 @@ func (f *providerData) planChange(ctx context.Context, model *targetModel, befor
 	if model.PlanObjects.ValueBool() {
 		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, model.Objects.IsUnknown()))
 	}
-	planReporter{f, before, model.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
+	planReporter{p, before, model.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
 }
 
 // replacedRecords returns the records of the target that a create replaces.
@@ -369,4 +369,4 @@ func replacedRecords(f *providerData, before *targetState, name string) map[depl
 // repeats reports whether the plan of a target with this id is repeated during an apply. Then this
 // process has refreshed nothing, and an earlier process has reported the plan. A plan with
 // -refresh=false also counts as repeated: it requests no reads of clusters.
-func (f *providerData) repeats(id string) bool { return id != "" && !f.registry.KnowsInstance(id) }
+func (p *providerData) repeats(id string) bool { return id != "" && !p.registry.KnowsInstance(id) }

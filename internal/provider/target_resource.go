@@ -213,19 +213,19 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 // remove removes deployments. It returns false if some of them could not be removed. The model
 // keeps those, so that the next apply removes them, and the deployments that the Create of a
 // replacement adopts.
-func (f *providerData) remove(ctx context.Context, model *targetState, removed []deploy.Key, settings run.Settings, private state.Private, diags *diag.Diagnostics) bool {
+func (p *providerData) remove(ctx context.Context, model *targetState, removed []deploy.Key, settings run.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.known.Records
-	blocked := plan.BlockedRemovals(removed, private.Needs, windowsNow(f, diags), records)
+	blocked := plan.BlockedRemovals(removed, private.Needs, windowsNow(p, diags), records)
 	if diags.HasError() {
 		return false
 	}
-	outcome := f.delivery().Apply(ctx, run.Request{
-		TargetIdentity: model.identity(f, model), Keys: f.registry.Keys,
+	outcome := p.delivery().Apply(ctx, run.Request{
+		TargetIdentity: model.identity(p, model), Keys: p.registry.Keys,
 		Remove: removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
 		Counts: plan.Change{Remove: removed}.Counts(),
-		UIDs:   state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
+		UIDs:   state.ExpectedUIDs(records, private.ClusterUIDs, p.clusters.UIDs()),
 	})
-	f.forgetUnreachable(name, &outcome, diags)
+	p.forgetUnreachable(name, &outcome, diags)
 	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
 	diagnostics.Add(diags, report.Failures(name, outcome))
 	if len(outcome.Failures) == 0 {

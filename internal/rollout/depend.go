@@ -22,8 +22,8 @@ type ExternalDependency struct {
 }
 
 // Accepts reports whether a dependant can begin when the bundle is in a state.
-func (o ExternalDependency) Accepts(state string) bool {
-	return slices.Contains(o.AcceptedStates, state)
+func (d ExternalDependency) Accepts(state string) bool {
+	return slices.Contains(d.AcceptedStates, state)
 }
 
 // need is one entry of dependsOn on one cluster. All of its steps must be in an accepted state.

@@ -21,18 +21,18 @@ type ReleaseLabels struct {
 // Changes reports whether every release has to be observed again, although nothing is deployed.
 // This is the case if the target's name or adoption key changed. It is also the case if its objects
 // are to be shown and were not before.
-func (m ReleaseLabels) Changes(before ReleaseLabels) bool {
-	return m.Name != before.Name || m.AdoptionKey != before.AdoptionKey ||
-		(!before.ShowsObjects && (m.PlanObjects.Value || m.PlanObjects.Unknown))
+func (l ReleaseLabels) Changes(before ReleaseLabels) bool {
+	return l.Name != before.Name || l.AdoptionKey != before.AdoptionKey ||
+		(!before.ShowsObjects && (l.PlanObjects.Value || l.PlanObjects.Unknown))
 }
 
 // MayChange reports whether a plan cannot decide yet if every release has to be observed again.
-func (m ReleaseLabels) MayChange(before ReleaseLabels) bool {
-	if !before.Exists || m.Name != before.Name {
+func (l ReleaseLabels) MayChange(before ReleaseLabels) bool {
+	if !before.Exists || l.Name != before.Name {
 		return false
 	}
-	if m.AdoptionKey.Unknown {
+	if l.AdoptionKey.Unknown {
 		return true
 	}
-	return m.AdoptionKey == before.AdoptionKey && !before.ShowsObjects && m.PlanObjects.Unknown
+	return l.AdoptionKey == before.AdoptionKey && !before.ShowsObjects && l.PlanObjects.Unknown
 }

@@ -175,11 +175,11 @@ func (r Records) Missing(isDeployed func(deploy.Key) bool) MissingReleases {
 }
 
 // Wanted returns the missing releases of wanted deployments.
-func (l MissingReleases) Wanted(wanted []target.Deployment) MissingReleases {
+func (m MissingReleases) Wanted(wanted []target.Deployment) MissingReleases {
 	kept := MissingReleases{}
 	for _, d := range wanted {
 		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
-		if known, is := l[key]; is {
+		if known, is := m[key]; is {
 			kept[key] = known
 		}
 	}
@@ -188,10 +188,10 @@ func (l MissingReleases) Wanted(wanted []target.Deployment) MissingReleases {
 
 // AddedTo returns the records and, for each missing release, a record with which a refresh reads it
 // again.
-func (l MissingReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
+func (m MissingReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
 	all := map[deploy.Key]deploy.Record{}
 	maps.Copy(all, records)
-	for key, known := range l {
+	for key, known := range m {
 		all[key] = deploy.Record{
 			Release: known.Release, Namespace: known.Namespace, Known: known,
 		}.With(status.Facts{Unfinished: "the release was missing and exists again"})

@@ -35,8 +35,8 @@ func (p Private) Refreshed(found Refresh) (after Private, replaced []string) {
 
 // KeepUnreachable moves missing releases on clusters that did not respond from the records of an
 // observation back to its missing releases: the observation did not show whether they exist.
-func (l MissingReleases) KeepUnreachable(in deploy.Observation) {
-	for key, known := range l {
+func (m MissingReleases) KeepUnreachable(in deploy.Observation) {
+	for key, known := range m {
 		if _, answered := in.UIDs[key.Cluster]; !answered {
 			delete(in.Records, key)
 			in.Missing[key] = known

@@ -52,16 +52,16 @@ func (p *Preview) Definitions(ctx context.Context, planned *plan.Plan) Definitio
 }
 
 // compare compares the definitions of one deployment.
-func (c *definitionPreview) compare(ctx context.Context, d target.Deployment) {
-	before, rendering := c.plan.Prior[deploy.KeyOf(d)], c.plan.Renderings[deploy.KeyOf(d)]
-	found, err := c.read(ctx, d, rendering)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (p *definitionPreview) compare(ctx context.Context, d target.Deployment) {
+	before, rendering := p.plan.Prior[deploy.KeyOf(d)], p.plan.Renderings[deploy.KeyOf(d)]
+	found, err := p.read(ctx, d, rendering)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil {
 		// Without the right to read definitions, an upgrade of values reports nothing.
 		replaces := d.HelmOptions().CRDs == fleetyaml.CRDsCreateReplace
 		if replaces || before.Version != rendering.Version && !isNew(d, before) {
-			c.report.NotCompared.Add(status.ShortCause(err), d.Key())
+			p.report.NotCompared.Add(status.ShortCause(err), d.Key())
 		}
 		return
 	}
@@ -69,12 +69,12 @@ func (c *definitionPreview) compare(ctx context.Context, d target.Deployment) {
 		definition.Cluster, definition.Bundle = d.Cluster, d.Bundle.Name
 		definition.Policy = cmp.Or(d.HelmOptions().CRDs, fleetyaml.CRDsCreate)
 		definition.Installed = !isNew(d, before)
-		c.report.Found = append(c.report.Found, definition)
+		p.report.Found = append(p.report.Found, definition)
 	}
 }
 
-func (c *definitionPreview) read(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error) {
-	cluster, err := c.Connect(d.Cluster)
+func (p *definitionPreview) read(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error) {
+	cluster, err := p.Connect(d.Cluster)
 	if err != nil {
 		return nil, err
 	}

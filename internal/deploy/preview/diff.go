@@ -105,43 +105,43 @@ func (p *Preview) Diff(ctx context.Context, of Request, planned *plan.Plan) Diff
 }
 
 // onCluster compares the deployments of one cluster.
-func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comparedChange) {
+func (p *diffPreview) onCluster(ctx context.Context, name string, changes []comparedChange) {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
-	cluster, snapshot, err := c.Snapshot(ctx, name)
+	cluster, snapshot, err := p.Snapshot(ctx, name)
 	if err != nil && ctx.Err() != nil {
 		err = &status.UnreachableError{Cluster: name, Err: err}
 	}
 	if err != nil {
 		for _, change := range changes {
-			c.withoutCluster(change, err)
+			p.withoutCluster(change, err)
 		}
 		return
 	}
-	changes = takeOverPreview{c}.compare(ctx, cluster, snapshot, changes)
-	read := c.read(ctx, cluster, snapshot, changes)
-	drift := driftPreview{c}.compare(ctx, cluster, snapshot, changes, read)
+	changes = takeOverPreview{p}.compare(ctx, cluster, snapshot, changes)
+	read := p.read(ctx, cluster, snapshot, changes)
+	drift := driftPreview{p}.compare(ctx, cluster, snapshot, changes, read)
 	for _, change := range changes {
-		observed := c.deployed(snapshot, change)
-		if observed == nil && c.isLeftOut(snapshot, change) {
-			c.withoutCluster(change, snapshot.CheckComplete())
+		observed := p.deployed(snapshot, change)
+		if observed == nil && p.isLeftOut(snapshot, change) {
+			p.withoutCluster(change, snapshot.CheckComplete())
 			continue
 		}
 		if observed == nil {
-			c.withoutRelease(change)
+			p.withoutRelease(change)
 			continue
 		}
 		change.drift = drift[change.key]
-		c.compare(ctx, change, snapshot.UID, *observed, read[release.Key(observed.Namespace, observed.Release)])
+		p.compare(ctx, change, snapshot.UID, *observed, read[release.Key(observed.Namespace, observed.Release)])
 	}
 }
 
 // read reads the records of the releases that changes start from, by release.Key.
-func (c *diffPreview) read(ctx context.Context, cluster Cluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
+func (p *diffPreview) read(ctx context.Context, cluster Cluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
 	var wanted []release.Claimed
 	for _, change := range changes {
-		if observed := c.deployed(snapshot, change); observed != nil {
-			wanted = append(wanted, release.Claimed{Observed: *observed, By: c.claimantOf(change, snapshot.UID, observed)})
+		if observed := p.deployed(snapshot, change); observed != nil {
+			wanted = append(wanted, release.Claimed{Observed: *observed, By: p.claimantOf(change, snapshot.UID, observed)})
 		}
 	}
 	read := map[string]release.Deployed{}
@@ -160,8 +160,8 @@ func (c *diffPreview) read(ctx context.Context, cluster Cluster, snapshot releas
 
 // deployed returns the release that a change starts from, nil if there is none. For a release that
 // moves it is the one under the former name.
-func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange) *release.Observed {
-	for _, at := range c.places(change) {
+func (p *diffPreview) deployed(snapshot release.Snapshot, change comparedChange) *release.Observed {
+	for _, at := range p.places(change) {
 		if observed := snapshot.Find(at[0], at[1]); release.Exists(observed) {
 			return observed
 		}
@@ -170,14 +170,14 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 }
 
 // isLeftOut reports whether the release that a change starts from is not known.
-func (c *diffPreview) isLeftOut(snapshot release.Snapshot, change comparedChange) bool {
-	return slices.ContainsFunc(c.places(change), func(at [2]string) bool { return snapshot.LeavesOut(at[0]) })
+func (p *diffPreview) isLeftOut(snapshot release.Snapshot, change comparedChange) bool {
+	return slices.ContainsFunc(p.places(change), func(at [2]string) bool { return snapshot.LeavesOut(at[0]) })
 }
 
 // places returns the namespace and the name of the releases that a change can start from.
-func (c *diffPreview) places(change comparedChange) [][2]string {
+func (p *diffPreview) places(change comparedChange) [][2]string {
 	var places [][2]string
-	if prior, had := c.prior[change.key]; had {
+	if prior, had := p.prior[change.key]; had {
 		places = append(places, [2]string{prior.Namespace, prior.Release})
 	}
 	if change.wanted != nil {
@@ -187,31 +187,31 @@ func (c *diffPreview) places(change comparedChange) [][2]string {
 }
 
 // withoutRelease reports a change whose release is not on its cluster.
-func (c *diffPreview) withoutRelease(change comparedChange) {
+func (p *diffPreview) withoutRelease(change comparedChange) {
 	switch {
-	case c.Request.Diff == plan.DiffAuto: // All of its objects are added.
+	case p.Request.Diff == plan.DiffAuto: // All of its objects are added.
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Kind: diff.Removed, Notes: []string{"it no longer exists on the cluster"}}, sides{})
+		p.add(change, diff.Preview{Kind: diff.Removed, Notes: []string{"it no longer exists on the cluster"}}, sides{})
 	case change.isNotRendered():
-		c.notCompared(change, change.rendering.Irreproducible)
+		p.notCompared(change, change.rendering.Irreproducible)
 	default:
-		c.add(change, diff.Preview{Kind: diff.Added, Notes: change.notes()}, sides{after: change.rendering.Documents})
+		p.add(change, diff.Preview{Kind: diff.Added, Notes: change.notes()}, sides{after: change.rendering.Documents})
 	}
 }
 
 // withoutCluster reports a change on a cluster that could not be read. The state is enough to name
 // the removed and the added objects.
-func (c *diffPreview) withoutCluster(change comparedChange, err error) {
-	prior, had := c.prior[change.key]
+func (p *diffPreview) withoutCluster(change comparedChange, err error) {
+	prior, had := p.prior[change.key]
 	switch {
-	case c.Request.Diff == plan.DiffAuto:
-		c.notRead(change, err)
+	case p.Request.Diff == plan.DiffAuto:
+		p.notRead(change, err)
 	case change.wanted != nil && !had && !change.isNotRendered():
-		c.withoutRelease(change)
+		p.withoutRelease(change)
 	case change.wanted == nil && len(prior.NamedObjects()) > 0:
-		c.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + status.ShortCause(err)}}, removedObjects(prior.Objects))
+		p.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + status.ShortCause(err)}}, removedObjects(prior.Objects))
 	default:
-		c.notRead(change, err)
+		p.notRead(change, err)
 	}
 }
 
@@ -224,69 +224,69 @@ func removedObjects(objects map[string]string) []diff.ObjectChange {
 }
 
 // compare compares a change with the record of its release.
-func (c *diffPreview) compare(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
+func (p *diffPreview) compare(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
 	switch {
 	case read.Err != nil:
-		c.expect()
-		c.notRead(change, read.Err)
+		p.expect()
+		p.notRead(change, read.Err)
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, uid, observed)}, sides{before: read.Documents})
+		p.add(change, diff.Preview{Kind: diff.Removed, Notes: p.removalNotes(change, uid, observed)}, sides{before: read.Documents})
 	default:
-		c.compareUnlessRefused(ctx, change, uid, observed, read)
+		p.compareUnlessRefused(ctx, change, uid, observed, read)
 	}
 }
 
 // compareUnlessRefused compares a change with a release that exists.
-func (c *diffPreview) compareUnlessRefused(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
-	_, err := release.Decide(deploy.FactsOf(*change.wanted, c.prior), c.claimantOf(change, uid, &observed), &observed, c.Consent.To(change.key))
+func (p *diffPreview) compareUnlessRefused(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
+	_, err := release.Decide(deploy.FactsOf(*change.wanted, p.prior), p.claimantOf(change, uid, &observed), &observed, p.Consent.To(change.key))
 	switch _, tooMany := errors.AsType[*release.TooManyFailedError](err); {
 	case tooMany:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.report.TooManyFailed = append(c.report.TooManyFailed, change.key)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.TooManyFailed = append(p.report.TooManyFailed, change.key)
 	case err != nil:
-		c.notCompared(change, "the release has another owner")
+		p.notCompared(change, "the release has another owner")
 	default:
-		c.compareContents(ctx, change, uid, observed, read)
+		p.compareContents(ctx, change, uid, observed, read)
 	}
 }
 
 // compareContents compares the objects of a release that its target may write.
-func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
+func (p *diffPreview) compareContents(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
 	preview := diff.Preview{Kind: diff.Modified}
-	own := c.claimantOf(change, uid, &observed)
+	own := p.claimantOf(change, uid, &observed)
 	addLimitations(&preview, *change.wanted, observed, own, read)
 	if !preview.Listed {
-		change.rendering, change.usesLookup = c.withLookups(ctx, change, observed, read)
+		change.rendering, change.usesLookup = p.withLookups(ctx, change, observed, read)
 	}
 	if change.rendering.HidesContent && !preview.Listed {
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, "the content of its objects is not shown: its templates look up a Secret")
 	}
 	if change.isNotRendered() {
-		c.notCompared(change, change.rendering.Irreproducible)
+		p.notCompared(change, change.rendering.Irreproducible)
 		return
 	}
-	c.addImmutable(change, read.Documents)
+	p.addImmutable(change, read.Documents)
 	preview.Notes = append(change.notes(), preview.Notes...)
 	changed := sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)}
-	all := driftPreview{c}.sides(&preview, change, changed)
-	c.add(change, preview, all...)
+	all := driftPreview{p}.sides(&preview, change, changed)
+	p.add(change, preview, all...)
 }
 
 // withLookups returns the rendering of a change in which templates find the objects of the
 // release. A chart that looks up the password it has generated would generate another one without
 // this. If that rendering fails, the planned one is returned. ok reports that templates found the
 // objects and that the rendering no longer varies.
-func (c *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
+func (p *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
 	planned := change.rendering
 	if planned.Irreproducible == "" || planned.DependsOnCluster || change.wanted.LacksContent() {
 		return planned, false
 	}
-	if usesLookup, err := c.Charts.UsesLookup(*change.wanted); err != nil || !usesLookup {
+	if usesLookup, err := p.Charts.UsesLookup(*change.wanted); err != nil || !usesLookup {
 		return planned, false
 	}
-	rendering, err := c.Charts.Upgrade(ctx, *change.wanted, observed.Revision+1, read.Documents)
+	rendering, err := p.Charts.Upgrade(ctx, *change.wanted, observed.Revision+1, read.Documents)
 	if err != nil {
 		return planned, false
 	}
@@ -323,28 +323,28 @@ func textsOf(wanted target.Deployment, observed release.Observed, own release.Cl
 }
 
 // removalNotes returns notes about a removal, such as why a release is not removed.
-func (c *diffPreview) removalNotes(change comparedChange, uid string, observed release.Observed) []string {
-	own := c.claimantOf(change, uid, &observed)
-	action, err := release.DecideRemoval(own, &observed, c.Consent.To(change.key))
+func (p *diffPreview) removalNotes(change comparedChange, uid string, observed release.Observed) []string {
+	own := p.claimantOf(change, uid, &observed)
+	action, err := release.DecideRemoval(own, &observed, p.Consent.To(change.key))
 	if err != nil {
 		return []string{"it is not removed: " + err.Error()}
 	}
 	if action != release.Uninstall {
 		return []string{"it is not removed: " + cmp.Or(observed.Mark.OwnerText(), "another owner") + " has taken it over"}
 	}
-	if c.prior[change.key].Known.UninstallPolicy.KeepResources {
+	if p.prior[change.key].Known.UninstallPolicy.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
 	}
 	return nil
 }
 
 // claimantOf returns the target in relation to the release that a change starts from.
-func (c *diffPreview) claimantOf(change comparedChange, uid string, observed *release.Observed) release.Claimant {
-	digest := c.prior[change.key].Known.Digest
+func (p *diffPreview) claimantOf(change comparedChange, uid string, observed *release.Observed) release.Claimant {
+	digest := p.prior[change.key].Known.Digest
 	if change.wanted != nil {
 		digest = change.wanted.Digest
 	}
-	return c.claimant(c.Identity, change.key, digest, uid, c.prior[change.key], observed)
+	return p.claimant(p.Identity, change.key, digest, uid, p.prior[change.key], observed)
 }
 
 // addLimitations notes what a comparison cannot show, or not in the usual way.
@@ -405,45 +405,45 @@ func (c comparedChange) isNotRendered() bool {
 }
 
 // add adds the differences between all sides of a change.
-func (c *diffPreview) add(change comparedChange, preview diff.Preview, all ...sides) {
-	isAuto := c.Request.Diff == plan.DiffAuto
+func (p *diffPreview) add(change comparedChange, preview diff.Preview, all ...sides) {
+	isAuto := p.Request.Diff == plan.DiffAuto
 	if isAuto && preview.Listed {
 		return // The objects of the plan show the same.
 	}
 	var alterations []diff.ObjectChange
 	for _, of := range all {
-		found, err := c.changesOf(of)
+		found, err := p.changesOf(of)
 		if err != nil {
-			c.notCompared(change, "its objects cannot be read")
+			p.notCompared(change, "its objects cannot be read")
 			return
 		}
 		alterations = append(alterations, found...)
 	}
-	preview.Brief, preview.Unlisted = isAuto, preview.Unlisted || c.listed[change.key] == nil
-	c.addObjectChanges(change, preview, alterations)
+	preview.Brief, preview.Unlisted = isAuto, preview.Unlisted || p.listed[change.key] == nil
+	p.addObjectChanges(change, preview, alterations)
 }
 
 // changesOf compares the objects of a deployment. The objects of many clusters are mostly alike
 // and are compared once.
-func (c *diffPreview) changesOf(of sides) ([]diff.ObjectChange, error) {
+func (p *diffPreview) changesOf(of sides) ([]diff.ObjectChange, error) {
 	key := of.key()
-	c.mu.Lock()
-	known, ok := c.compared[key]
-	c.mu.Unlock()
+	p.mu.Lock()
+	known, ok := p.compared[key]
+	p.mu.Unlock()
 	if ok {
 		return known, nil
 	}
 	compare := diff.Compare
-	if c.Request.Diff == plan.DiffAuto {
+	if p.Request.Diff == plan.DiffAuto {
 		compare = func(before, after []diff.Document) ([]diff.ObjectChange, error) {
 			return diff.CompareHiding(before, after, of.texts)
 		}
 	}
 	found, err := compare(of.before, of.after)
 	if err == nil {
-		c.mu.Lock()
-		c.compared[key] = found
-		c.mu.Unlock()
+		p.mu.Lock()
+		p.compared[key] = found
+		p.mu.Unlock()
 	}
 	return found, err
 }
@@ -463,7 +463,7 @@ func (s sides) key() (key [sha256.Size]byte) {
 	return key
 }
 
-func (c *diffPreview) addObjectChanges(change comparedChange, preview diff.Preview, alterations []diff.ObjectChange) {
+func (p *diffPreview) addObjectChanges(change comparedChange, preview diff.Preview, alterations []diff.ObjectChange) {
 	preview.Cluster, preview.Bundle, preview.Objects = change.key.Cluster, change.key.Bundle, alterations
 	if preview.IsEmpty() {
 		return
@@ -472,38 +472,38 @@ func (c *diffPreview) addObjectChanges(change comparedChange, preview diff.Previ
 		preview.Notes = append(preview.Notes, change.moves...)
 	}
 	diff := preview.Diff()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.Diffs = append(c.report.Diffs, diff)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Diffs = append(p.report.Diffs, diff)
 }
 
 // expect notes that a diff was expected and is missing.
-func (c *diffPreview) expect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expected = true
+func (p *diffPreview) expect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected = true
 }
 
 // notRead reports a request that failed.
-func (c *diffPreview) notRead(change comparedChange, err error) {
+func (p *diffPreview) notRead(change comparedChange, err error) {
 	concerns := change.key.String()
-	if c.Request.Diff == plan.DiffAuto {
+	if p.Request.Diff == plan.DiffAuto {
 		concerns = change.key.Cluster
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.NotCompared.Add(status.ShortCause(err), concerns)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.NotCompared.Add(status.ShortCause(err), concerns)
 }
 
 // notCompared reports a reason other than a failed request. Other parts of a plan report that
 // reason as well.
-func (c *diffPreview) notCompared(change comparedChange, cause string) {
-	if c.Request.Diff == plan.DiffAuto {
+func (p *diffPreview) notCompared(change comparedChange, cause string) {
+	if p.Request.Diff == plan.DiffAuto {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.NotCompared.Add(cause, change.key.String())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.NotCompared.Add(cause, change.key.String())
 }
 
 // moveNotes returns notes about objects of a deployment that move from or to another bundle.

@@ -13,17 +13,17 @@ type driftPreview struct{ *diffPreview }
 
 // compare compares the releases whose drift a plan corrects with their live objects. read are the
 // records of the releases. The result is by deployment.
-func (c driftPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed) map[deploy.Key]release.Compared {
+func (p driftPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed) map[deploy.Key]release.Compared {
 	var (
 		keys   []deploy.Key
 		wanted []release.Comparison
 	)
 	for _, change := range changes {
-		observed := c.deployed(snapshot, change)
-		if observed == nil || !c.corrects(change, *observed) {
+		observed := p.deployed(snapshot, change)
+		if observed == nil || !p.corrects(change, *observed) {
 			continue
 		}
-		prior := c.prior[change.key]
+		prior := p.prior[change.key]
 		keys = append(keys, change.key)
 		wanted = append(wanted, release.Comparison{
 			Namespace: observed.Namespace, Rules: prior.Rules, Documents: read[release.Key(observed.Namespace, observed.Release)].Documents,
@@ -41,16 +41,16 @@ func (c driftPreview) compare(ctx context.Context, cluster ObjectReader, snapsho
 }
 
 // corrects reports whether a change writes a release whose objects others have changed.
-func (c driftPreview) corrects(change comparedChange, observed release.Observed) bool {
-	return change.wanted != nil && observed.Status == release.StatusDeployed && c.prior[change.key].Corrects(*change.wanted)
+func (p driftPreview) corrects(change comparedChange, observed release.Observed) bool {
+	return change.wanted != nil && observed.Status == release.StatusDeployed && p.prior[change.key].Corrects(*change.wanted)
 }
 
 // sides adds what the comparison with the live objects has found to the sides of a change.
-func (c driftPreview) sides(preview *diff.Preview, change comparedChange, of sides) []sides {
+func (p driftPreview) sides(preview *diff.Preview, change comparedChange, of sides) []sides {
 	drift := change.drift
 	if drift.Err != nil {
-		c.expect()
-		c.notRead(change, drift.Err)
+		p.expect()
+		p.notRead(change, drift.Err)
 		return []sides{of}
 	}
 	if len(drift.After) == 0 {

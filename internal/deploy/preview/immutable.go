@@ -21,15 +21,15 @@ type ImmutableChange struct {
 }
 
 // addImmutable notes the immutable fields that a change of a deployment changes.
-func (c *diffPreview) addImmutable(change comparedChange, before []diff.Document) {
+func (p *diffPreview) addImmutable(change comparedChange, before []diff.Document) {
 	var found []ImmutableChange
 	for _, changed := range immutableChanges(before, change.rendering) {
 		replaces := change.wanted.ReplacesObjects() && immutable.IsReplaceable(changed.Kind())
 		found = append(found, ImmutableChange{Key: change.key, Change: changed, Replaces: replaces})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.Immutable = append(c.report.Immutable, found...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Immutable = append(p.report.Immutable, found...)
 }
 
 // sorted sorts the parts of a report, whichever cluster has responded first.

@@ -15,13 +15,13 @@ type takeOverPreview struct{ *diffPreview }
 // compare compares the changes that take something over from another owner with the live
 // objects. The record of another owner is no base: a take-over does not merge with it. The other
 // changes are returned.
-func (c takeOverPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange) []comparedChange {
+func (p takeOverPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange) []comparedChange {
 	var (
 		taken  []comparedChange
 		wanted []release.Comparison
 	)
 	others := slices.DeleteFunc(slices.Clone(changes), func(change comparedChange) bool {
-		if !c.isNew(change) {
+		if !p.isNew(change) {
 			return false
 		}
 		taken = append(taken, change)
@@ -34,30 +34,30 @@ func (c takeOverPreview) compare(ctx context.Context, cluster ObjectReader, snap
 		return others
 	}
 	for i, compared := range cluster.Compare(ctx, wanted) {
-		c.addCompared(taken[i], snapshot, compared)
+		p.addCompared(taken[i], snapshot, compared)
 	}
 	return others
 }
 
 // isNew reports whether a change takes something over and is not in the state. The release of one in
 // the state is merged with its own record.
-func (c takeOverPreview) isNew(change comparedChange) bool {
-	_, had := c.prior[change.key]
-	return c.TakenOver[change.key] && change.wanted != nil && !had
+func (p takeOverPreview) isNew(change comparedChange) bool {
+	_, had := p.prior[change.key]
+	return p.TakenOver[change.key] && change.wanted != nil && !had
 }
 
 // addCompared adds the comparison of one deployment.
-func (c takeOverPreview) addCompared(change comparedChange, snapshot release.Snapshot, compared release.Compared) {
+func (p takeOverPreview) addCompared(change comparedChange, snapshot release.Snapshot, compared release.Compared) {
 	switch {
 	case compared.Err != nil:
-		c.expect()
-		c.notRead(change, compared.Err)
+		p.expect()
+		p.notRead(change, compared.Err)
 		return
 	case change.isNotRendered():
-		c.notCompared(change, change.rendering.Irreproducible)
+		p.notCompared(change, change.rendering.Irreproducible)
 		return
 	}
-	c.noteObjects(change.key, compared)
+	p.noteObjects(change.key, compared)
 	preview := diff.Preview{Kind: diff.Modified, Notes: append(change.notes(), "it is taken over, and compared with the live objects")}
 	if change.wanted.HidesContent() || change.rendering.HidesContent {
 		preview.Listed = true
@@ -68,11 +68,11 @@ func (c takeOverPreview) addCompared(change comparedChange, snapshot release.Sna
 	if observed := snapshot.Find(change.wanted.Namespace, change.wanted.Release); release.Exists(observed) && observed.Mark.OwnerText() == "" {
 		texts.Before = diff.HCLText{}
 	}
-	c.add(change, preview, sides{before: compared.Before, after: compared.After, texts: texts})
+	p.add(change, preview, sides{before: compared.Before, after: compared.After, texts: texts})
 }
 
 // noteObjects notes which objects of a deployment exist, and which of them change.
-func (c takeOverPreview) noteObjects(key deploy.Key, compared release.Compared) {
+func (p takeOverPreview) noteObjects(key deploy.Key, compared release.Compared) {
 	after := map[string]string{}
 	for _, document := range compared.After {
 		after[document.Key()] = document.Content
@@ -81,7 +81,7 @@ func (c takeOverPreview) noteObjects(key deploy.Key, compared release.Compared) 
 	for _, document := range compared.Before {
 		objects[document.Key()] = document.Content != after[document.Key()]
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.TakenOver[key] = objects
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.TakenOver[key] = objects
 }

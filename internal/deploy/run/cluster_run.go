@@ -117,22 +117,22 @@ type clusterSnapshots struct {
 	found map[string]clusterSnapshot
 }
 
-func (p *clusterSnapshots) expect(clusters int) {
-	p.pending.Add(clusters)
-	p.found = make(map[string]clusterSnapshot, clusters)
+func (s *clusterSnapshots) expect(clusters int) {
+	s.pending.Add(clusters)
+	s.found = make(map[string]clusterSnapshot, clusters)
 }
 
-func (p *clusterSnapshots) add(cluster string, seen clusterSnapshot) {
-	p.mu.Lock()
-	p.found[cluster] = seen
-	p.mu.Unlock()
-	p.pending.Done()
+func (s *clusterSnapshots) add(cluster string, seen clusterSnapshot) {
+	s.mu.Lock()
+	s.found[cluster] = seen
+	s.mu.Unlock()
+	s.pending.Done()
 }
 
 // all waits until every cluster was read, and returns the snapshots.
-func (p *clusterSnapshots) all() map[string]clusterSnapshot {
-	p.pending.Wait()
-	return p.found
+func (s *clusterSnapshots) all() map[string]clusterSnapshot {
+	s.pending.Wait()
+	return s.found
 }
 
 // known returns what the request has recorded of the cluster. The cluster must have been read

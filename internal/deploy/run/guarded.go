@@ -35,44 +35,44 @@ func withGuard(clusters Clusters, slots *semaphore.Weighted, notify notifiers) C
 	}
 }
 
-func (c guarded) Release(ctx context.Context, namespace, name string) (observed *release.Observed, err error) {
+func (g guarded) Release(ctx context.Context, namespace, name string) (observed *release.Observed, err error) {
 	defer panics.Recover(recoverTo("reading", namespace, name), &err)
-	return c.next.Release(ctx, namespace, name)
+	return g.next.Release(ctx, namespace, name)
 }
 
-func (c guarded) HasRecord(ctx context.Context, namespace, name string, revision int) (there bool, err error) {
+func (g guarded) HasRecord(ctx context.Context, namespace, name string, revision int) (there bool, err error) {
 	defer panics.Recover(recoverTo("reading", namespace, name), &err)
-	return c.next.HasRecord(ctx, namespace, name, revision)
+	return g.next.HasRecord(ctx, namespace, name, revision)
 }
 
-func (c guarded) Inspect(ctx context.Context, releases []release.Inspection) (findings []release.Finding, err error) {
+func (g guarded) Inspect(ctx context.Context, releases []release.Inspection) (findings []release.Finding, err error) {
 	defer panics.Recover("reading the objects", &err)
-	return c.next.Inspect(ctx, releases)
+	return g.next.Inspect(ctx, releases)
 }
 
-func (c guarded) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
+func (g guarded) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
 	defer panics.Recover("waiting for the objects", &err)
-	return c.next.Await(ctx, of)
+	return g.next.Await(ctx, of)
 }
 
-func (c guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
+func (g guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
 	defer panics.Recover("reading the objects in helm.valuesFrom", &err)
-	return c.next.Versions(ctx, references)
+	return g.next.Versions(ctx, references)
 }
 
-func (c guarded) Capabilities(ctx context.Context) (found target.Capabilities, err error) {
+func (g guarded) Capabilities(ctx context.Context) (found target.Capabilities, err error) {
 	defer panics.Recover("reading the capabilities of the cluster", &err)
-	return c.next.Capabilities(ctx)
+	return g.next.Capabilities(ctx)
 }
 
-func (c guarded) Creator(ctx context.Context, observed release.Observed) (creator release.Creator, err error) {
+func (g guarded) Creator(ctx context.Context, observed release.Observed) (creator release.Creator, err error) {
 	defer panics.Recover(recoverTo("reading the creator of", observed.Namespace, observed.Release), &err)
-	return c.next.Creator(ctx, observed)
+	return g.next.Creator(ctx, observed)
 }
 
-func (c guarded) Objects(ctx context.Context, releases []release.Observed) (objects [][]string, err error) {
+func (g guarded) Objects(ctx context.Context, releases []release.Observed) (objects [][]string, err error) {
 	defer panics.Recover("reading release records", &err)
-	return c.next.Objects(ctx, releases)
+	return g.next.Objects(ctx, releases)
 }
 
 func recoverTo(doing, namespace, name string) string {

@@ -112,10 +112,10 @@ func newObservationBuilder(prior map[deploy.Key]deploy.Record) *observationBuild
 // recordsOnCluster returns the deployments whose cluster in state is the one that responded. A
 // release that another cluster lacks can still exist on its own cluster. So another cluster is an
 // *OtherClusterError, unless the configuration names its UID.
-func (s *observationBuilder) recordsOnCluster(keys []deploy.Key, snapshot release.Snapshot) ([]deploy.Key, error) {
+func (b *observationBuilder) recordsOnCluster(keys []deploy.Key, snapshot release.Snapshot) ([]deploy.Key, error) {
 	var here []deploy.Key
 	for _, key := range keys {
-		want := s.prior[key].Known.UID
+		want := b.prior[key].Known.UID
 		if want == "" || want == snapshot.UID {
 			here = append(here, key)
 			continue
@@ -128,79 +128,79 @@ func (s *observationBuilder) recordsOnCluster(keys []deploy.Key, snapshot releas
 }
 
 // addMissing notes a deployment whose release no longer exists.
-func (s *observationBuilder) addMissing(key deploy.Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.observation.Missing[key] = s.prior[key].Current()
+func (b *observationBuilder) addMissing(key deploy.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.observation.Missing[key] = b.prior[key].Current()
 }
 
-func (s *observationBuilder) addCluster(cluster string, snapshot release.Snapshot, unstored []release.Observed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unstored[cluster] = unstored
-	s.observation.UIDs[cluster] = snapshot.UID
-	s.isIncomplete = s.isIncomplete || snapshot.CheckListed() != nil
+func (b *observationBuilder) addCluster(cluster string, snapshot release.Snapshot, unstored []release.Observed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unstored[cluster] = unstored
+	b.observation.UIDs[cluster] = snapshot.UID
+	b.isIncomplete = b.isIncomplete || snapshot.CheckListed() != nil
 	if len(snapshot.Namespaces) > 0 {
-		s.observation.Listed[cluster] = snapshot.Namespaces
+		b.observation.Listed[cluster] = snapshot.Namespaces
 	}
 }
 
-func (s *observationBuilder) addRelease(key deploy.Key, record deploy.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.observation.Records[key] = record
+func (b *observationBuilder) addRelease(key deploy.Key, record deploy.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.observation.Records[key] = record
 }
 
 // addFindings sets the states of deployments by their objects. A deployment whose objects could
 // not be read stays as it was. Without live drift, a denied request is not reported.
-func (s *observationBuilder) addFindings(findings map[deploy.Key]release.Finding, observations map[deploy.Key]status.Observation, drift deploy.Drift) {
+func (b *observationBuilder) addFindings(findings map[deploy.Key]release.Finding, observations map[deploy.Key]status.Observation, drift deploy.Drift) {
 	for key, finding := range findings {
 		if finding.Err != nil {
-			s.keepUninspected(key, finding.Err, drift)
+			b.keepUninspected(key, finding.Err, drift)
 			continue
 		}
-		s.addFinding(key, observations[key], finding, drift)
+		b.addFinding(key, observations[key], finding, drift)
 	}
 }
 
-func (s *observationBuilder) addFinding(key deploy.Key, observation status.Observation, finding release.Finding, drift deploy.Drift) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	finding.HidesNames = s.prior[key].HidesNames
+func (b *observationBuilder) addFinding(key deploy.Key, observation status.Observation, finding release.Finding, drift deploy.Drift) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	finding.HidesNames = b.prior[key].HidesNames
 	switch {
 	case drift == deploy.DriftLive:
-		s.observation.Findings[key] = finding
+		b.observation.Findings[key] = finding
 		observation.Objects, observation.RecordChanged = &finding, finding.RecordChanged
-		s.observation.Records[key] = s.observation.Records[key].After(observation)
+		b.observation.Records[key] = b.observation.Records[key].After(observation)
 	case len(finding.Refused) == 0:
 		only := status.OnlyReadiness(finding)
 		observation.Objects = &only
-		s.observation.Records[key] = s.observation.Records[key].After(observation)
+		b.observation.Records[key] = b.observation.Records[key].After(observation)
 	default:
-		s.observation.Records[key] = s.prior[key]
+		b.observation.Records[key] = b.prior[key]
 	}
 }
 
 // keepUninspected keeps the record of a deployment whose objects could not be read.
-func (s *observationBuilder) keepUninspected(key deploy.Key, err error, drift deploy.Drift) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.observation.Records[key].State == status.NotReady {
-		s.observation.Records[key] = s.prior[key]
+func (b *observationBuilder) keepUninspected(key deploy.Key, err error, drift deploy.Drift) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.observation.Records[key].State == status.NotReady {
+		b.observation.Records[key] = b.prior[key]
 	}
 	if denied := new(status.DeniedError); drift != deploy.DriftLive && errors.As(err, &denied) {
 		return
 	}
-	s.observation.Failures = append(s.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
+	b.observation.Failures = append(b.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
 }
 
 // keepUnreachable keeps the records from before.
-func (s *observationBuilder) keepUnreachable(failure deploy.Failure, keys ...deploy.Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.observation.Failures = append(s.observation.Failures, failure)
+func (b *observationBuilder) keepUnreachable(failure deploy.Failure, keys ...deploy.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.observation.Failures = append(b.observation.Failures, failure)
 	for _, key := range keys {
-		s.observation.Records[key] = s.prior[key]
+		b.observation.Records[key] = b.prior[key]
 	}
 }
 

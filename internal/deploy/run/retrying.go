@@ -27,10 +27,10 @@ const (
 
 // Snapshot lists the releases. If a cluster does not respond at all, the request is not repeated:
 // nothing was begun there.
-func (c guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err error) {
+func (g guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err error) {
 	defer panics.Recover("listing the releases", &err)
-	return repeat(ctx, c, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
-		snapshot, err := c.next.Snapshot(ctx)
+	return repeat(ctx, g, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
+		snapshot, err := g.next.Snapshot(ctx)
 		if !isBusy(err) {
 			err = permanent(err)
 		}
@@ -41,16 +41,16 @@ func (c guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err e
 // Write carries out an action. An action that failed for a temporary reason is tried again inside its
 // time. The result of an interrupted write is unknown. So before the next attempt the release is read,
 // and its action is decided again, as the next apply would do.
-func (c guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
+func (g guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	defer panics.Recover(recoverTo(action.Doing(), d.Namespace, d.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	revision := 0
-	return repeat(ctx, c, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), slot: w.Slot, listener: w.Listener}, func() (release.Written, error) {
+	return repeat(ctx, g, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), slot: w.Slot, listener: w.Listener}, func() (release.Written, error) {
 		if !first {
-			now, err := c.next.Release(lasting, d.Namespace, d.Release)
+			now, err := g.next.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
 				return release.Written{Revision: revision}, retryable(err)
 			}
@@ -65,7 +65,7 @@ func (c guarded) Write(ctx context.Context, action release.Action, d target.Depl
 			w.Timeout = time.Until(deadline)
 		}
 		first = false
-		written, err := c.next.Write(lasting, action, d, observed, w)
+		written, err := g.next.Write(lasting, action, d, observed, w)
 		written.Revision = max(written.Revision, revision)
 		revision = written.Revision
 		return written, retryable(err)
@@ -82,16 +82,16 @@ func isChanged(before, now *release.Observed) bool {
 // Uninstall removes a release as long as it belongs to the target. The steps after the removal,
 // such as removing the namespace, are tried again even if the release no longer exists: no later
 // apply would try them.
-func (c guarded) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (removed release.Removed, err error) {
+func (g guarded) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (removed release.Removed, err error) {
 	defer panics.Recover(recoverTo(deploy.Removing, observed.Namespace, observed.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
 	var kept []string
-	return repeat(ctx, c, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
+	return repeat(ctx, g, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
 		if !first {
-			now, err := c.next.Release(lasting, observed.Namespace, observed.Release)
+			now, err := g.next.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
 				return release.Removed{Kept: kept}, retryable(err)
 			}
@@ -105,7 +105,7 @@ func (c guarded) Uninstall(ctx context.Context, observed release.Observed, remov
 			removal.Timeout = time.Until(deadline)
 		}
 		first = false
-		removed, err := c.next.Uninstall(lasting, observed, removal)
+		removed, err := g.next.Uninstall(lasting, observed, removal)
 		kept = append(kept, removed.Kept...)
 		removed.Kept = kept
 		return removed, retryable(err)

@@ -55,53 +55,53 @@ func schedule(ctx context.Context, request Request, runs map[string]*clusterRun,
 }
 
 // advance starts the deployments that can begin now.
-func (c *scheduler) advance(ctx context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	begin, held := c.order.Next()
+func (s *scheduler) advance(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begin, held := s.order.Next()
 	for _, i := range held {
-		c.hold(ctx, i, c.order.Held(i))
+		s.hold(ctx, i, s.order.Held(i))
 	}
 	for _, i := range begin {
-		c.started[i] = true
-		if c.steps[i].Change {
-			c.progress.startStage(deploy.KeyOf(c.steps[i].Deployment))
+		s.started[i] = true
+		if s.steps[i].Change {
+			s.progress.startStage(deploy.KeyOf(s.steps[i].Deployment))
 		}
-		c.running.Go(panics.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
-			state := c.runStep(ctx, i)
-			if c.steps[i].Change {
-				c.progress.end(deploy.KeyOf(c.steps[i].Deployment))
+		s.running.Go(panics.RecoveringTo(func(err error) { s.reportPanic(i, err) }, "ordering deployments", func() {
+			state := s.runStep(ctx, i)
+			if s.steps[i].Change {
+				s.progress.end(deploy.KeyOf(s.steps[i].Deployment))
 			}
-			c.end(i, state)
-			c.advance(ctx)
+			s.end(i, state)
+			s.advance(ctx)
 		}))
 	}
 }
 
-func (c *scheduler) end(i int, state status.State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.order.Finish(i, string(state))
+func (s *scheduler) end(i int, state status.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.order.Finish(i, string(state))
 }
 
-func (c *scheduler) isAwaited(i int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.order.Awaited(i)
+func (s *scheduler) isAwaited(i int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.order.Awaited(i)
 }
 
 // hold reports a deployment that is not begun. A deployment that the plan already held is not
 // reported again.
-func (c *scheduler) hold(ctx context.Context, i int, err error) {
-	c.started[i] = true
-	step := c.steps[i]
+func (s *scheduler) hold(ctx context.Context, i int, err error) {
+	s.started[i] = true
+	step := s.steps[i]
 	if step.Held != nil || !step.Change {
 		return
 	}
-	c.running.Go(panics.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "deploying", func() {
-		v := c.runs[step.Deployment.Cluster]
+	s.running.Go(panics.RecoveringTo(func(err error) { s.reportPanic(i, err) }, "deploying", func() {
+		v := s.runs[step.Deployment.Cluster]
 		defer v.writes.Done()
-		defer c.progress.end(deploy.KeyOf(step.Deployment))
+		defer s.progress.end(deploy.KeyOf(step.Deployment))
 		<-v.snapshotTaken
 		switch {
 		case v.snapshot.err != nil:
@@ -116,30 +116,30 @@ func (c *scheduler) hold(ctx context.Context, i int, err error) {
 
 // reportPanic reports a panic outside the work on a deployment. Deployments that would begin after
 // it are reported as held when no deployment continues.
-func (c *scheduler) reportPanic(i int, err error) {
-	d := c.steps[i].Deployment
-	c.runs[d.Cluster].results.addFailed(deploy.KeyOf(d), "deploying", err, nil)
+func (s *scheduler) reportPanic(i int, err error) {
+	d := s.steps[i].Deployment
+	s.runs[d.Cluster].results.addFailed(deploy.KeyOf(d), "deploying", err, nil)
 }
 
 // runStep carries out one step and returns the state of its deployment. A panic fails only this
 // deployment.
-func (c *scheduler) runStep(ctx context.Context, i int) (state status.State) {
-	d := c.steps[i].Deployment
+func (s *scheduler) runStep(ctx context.Context, i int) (state status.State) {
+	d := s.steps[i].Deployment
 	if err := panics.Recovering(recoverTo("deploying", d.Namespace, d.Release), func() error {
-		state = c.write(ctx, i)
+		state = s.write(ctx, i)
 		return nil
 	})(); err != nil {
-		c.runs[d.Cluster].writeOf(d).failWithPanic(err)
+		s.runs[d.Cluster].writeOf(d).failWithPanic(err)
 		return status.ErrApplied
 	}
 	return state
 }
 
-func (c *scheduler) write(ctx context.Context, i int) status.State {
-	d := c.steps[i].Deployment
-	v := c.runs[d.Cluster]
+func (s *scheduler) write(ctx context.Context, i int) status.State {
+	d := s.steps[i].Deployment
+	v := s.runs[d.Cluster]
 	<-v.snapshotTaken
-	if !c.steps[i].Change {
+	if !s.steps[i].Change {
 		return v.watch(ctx, d)
 	}
 	defer v.writes.Done()
@@ -151,8 +151,8 @@ func (c *scheduler) write(ctx context.Context, i int) status.State {
 		v.results.addUntouched(deploy.KeyOf(d), "deploying", err)
 		return status.ErrApplied
 	}
-	for _, needed := range c.order.ExternalDependencies(i) {
-		if err := v.externalDependencyOf(d, needed).check(ctx, c.bundles); err != nil {
+	for _, needed := range s.order.ExternalDependencies(i) {
+		if err := v.externalDependencyOf(d, needed).check(ctx, s.bundles); err != nil {
 			v.results.addUntouched(deploy.KeyOf(d), "deploying", err)
 			return status.ErrApplied
 		}
@@ -161,7 +161,7 @@ func (c *scheduler) write(ctx context.Context, i int) status.State {
 	if record == nil {
 		return status.ErrApplied
 	}
-	if record.State == status.NotReady && c.isAwaited(i) {
+	if record.State == status.NotReady && s.isAwaited(i) {
 		return v.follow(ctx, d, *record)
 	}
 	return record.State

@@ -78,29 +78,29 @@ func observationBy(ctx context.Context, cluster RecordReader, owner string, d ta
 }
 
 // leaveOutCluster leaves out the deployments of a cluster.
-func (s *observationBuilder) leaveOutCluster(cluster string, deployments []target.Deployment, err error) {
-	s.keepUnreachable(deploy.Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *observationBuilder) leaveOutCluster(cluster string, deployments []target.Deployment, err error) {
+	b.keepUnreachable(deploy.Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, d := range deployments {
-		delete(s.observation.Records, deploy.KeyOf(d))
+		delete(b.observation.Records, deploy.KeyOf(d))
 	}
 }
 
 // addStatus adds the state of the objects of a deployment.
-func (s *observationBuilder) addStatus(key deploy.Key, observation status.Observation, finding release.Finding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *observationBuilder) addStatus(key deploy.Key, observation status.Observation, finding release.Finding) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if finding.Err != nil {
-		s.observation.Failures = append(s.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: finding.Err})
-		delete(s.observation.Records, key)
+		b.observation.Failures = append(b.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: finding.Err})
+		delete(b.observation.Records, key)
 		return
 	}
-	record := s.observation.Records[key]
+	record := b.observation.Records[key]
 	observation.Objects = &finding
 	record.Counts = status.CountsOf(finding)
 	record.Chart, record.Version = status.Message(mask.PrintableLine(finding.Chart)), status.Message(mask.PrintableLine(finding.Version))
 	record.State, record.Message = status.DetermineState(observation)
-	s.observation.Records[key] = record
-	s.observation.Findings[key] = finding
+	b.observation.Records[key] = record
+	b.observation.Findings[key] = finding
 }

@@ -59,10 +59,10 @@ func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 }
 
 // confirmMissing notes a deployment as missing if its release no longer exists.
-func (s *observationBuilder) confirmMissing(ctx context.Context, cluster RecordReader, key deploy.Key) {
-	if err := confirmMissing(ctx, cluster, s.prior[key].Current()); err != nil {
-		s.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
+func (b *observationBuilder) confirmMissing(ctx context.Context, cluster RecordReader, key deploy.Key) {
+	if err := confirmMissing(ctx, cluster, b.prior[key].Current()); err != nil {
+		b.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
 		return
 	}
-	s.addMissing(key)
+	b.addMissing(key)
 }

@@ -91,10 +91,10 @@ type RenderError struct {
 	Public string
 }
 
-func (f *RenderError) Error() string { return f.Text }
+func (e *RenderError) Error() string { return e.Text }
 
 // PublicText is the error without what templates have made.
-func (f *RenderError) PublicText() string { return f.Public }
+func (e *RenderError) PublicText() string { return e.Public }
 
 // FailureOf returns nil if err is nil.
 func FailureOf(err error) *RenderError {
@@ -105,11 +105,11 @@ func FailureOf(err error) *RenderError {
 }
 
 // Err returns the failure with texts of limited length, nil if there is none.
-func (f *RenderError) Err() error {
-	if f == nil {
+func (e *RenderError) Err() error {
+	if e == nil {
 		return nil
 	}
-	return &RenderError{Text: mask.WithoutMiddle(f.Text, maxText), Public: mask.WithoutMiddle(f.Public, maxText)}
+	return &RenderError{Text: mask.WithoutMiddle(e.Text, maxText), Public: mask.WithoutMiddle(e.Public, maxText)}
 }
 
 // maxText is the maximum length of a failure's text. Templates that include each other can cause an

@@ -26,52 +26,52 @@ func newDuplicateFinder(d target.Deployment) *duplicateFinder {
 
 // add adds the objects of one document. Two hooks may have the same key: Helm creates them one
 // after the other.
-func (u *duplicateFinder) add(document *unstructured.Unstructured, place string) {
+func (f *duplicateFinder) add(document *unstructured.Unstructured, place string) {
 	_, isHook := manifest.Annotations(document)[wellknown.Hook]
 	for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
-		identity := u.identify(object)
-		first, twice := u.places[identity.Key()]
+		identity := f.identify(object)
+		first, twice := f.places[identity.Key()]
 		switch {
 		case isHook:
-			u.hooks[identity.Key()] = place
+			f.hooks[identity.Key()] = place
 		case object.GetName() == "": // Each gets its own generated name.
 		case !twice:
-			u.places[identity.Key()] = place
-		case u.found == nil:
-			u.found = &render.DuplicateObjectError{Object: identity.Key(), Places: [2]string{first, place}}
+			f.places[identity.Key()] = place
+		case f.found == nil:
+			f.found = &render.DuplicateObjectError{Object: identity.Key(), Places: [2]string{first, place}}
 		}
 	}
 }
 
 // placeOf returns the place of an object that was added. It is "" for other objects, such as one
 // that a kustomization has made.
-func (u *duplicateFinder) placeOf(object *unstructured.Unstructured) string {
-	return u.places[u.identify(object).Key()]
+func (f *duplicateFinder) placeOf(object *unstructured.Unstructured) string {
+	return f.places[f.identify(object).Key()]
 }
 
 // locate sets the places of documents.
-func (u *duplicateFinder) locate(documents []diff.Document) {
+func (f *duplicateFinder) locate(documents []diff.Document) {
 	for i := range documents {
-		places := u.places
+		places := f.places
 		if documents[i].Hook {
-			places = u.hooks
+			places = f.hooks
 		}
 		documents[i].Place = places[documents[i].Key()]
 	}
 }
 
 // check returns an error if an object was added twice.
-func (u *duplicateFinder) check(d target.Deployment) error {
-	if u.found == nil {
+func (f *duplicateFinder) check(d target.Deployment) error {
+	if f.found == nil {
 		return nil
 	}
-	return &render.ManifestError{Bundle: d.Bundle.Name, Err: u.found}
+	return &render.ManifestError{Bundle: d.Bundle.Name, Err: f.found}
 }
 
-func (u *duplicateFinder) identify(object *unstructured.Unstructured) diff.Object {
-	identity := manifest.Identify(object, u.namespace)
-	if u.forced && identity.Namespace != "" {
-		identity.Namespace = u.namespace
+func (f *duplicateFinder) identify(object *unstructured.Unstructured) diff.Object {
+	identity := manifest.Identify(object, f.namespace)
+	if f.forced && identity.Namespace != "" {
+		identity.Namespace = f.namespace
 	}
 	return identity
 }
