@@ -76,8 +76,9 @@ type objectReader struct {
 	metadata metadata.Interface
 	// watching is for watches. The other clients limit the time of a response, and the response to a
 	// watch must stay open.
-	watching dynamic.Interface
-	lists    lists
+	watching  dynamic.Interface
+	ofObjects objectLists
+	lists     lists
 }
 
 func newObjectReader(config *rest.Config) (*objectReader, error) {
@@ -89,13 +90,17 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
+	ofObjects, err := newObjectLists(config)
+	if err != nil {
+		return nil, err
+	}
 	unlimited := rest.CopyConfig(config)
 	unlimited.Timeout = 0
 	watching, err := dynamic.NewForConfig(unlimited)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return &objectReader{dynamic: objects, metadata: ofMetadata, watching: watching}, nil
+	return &objectReader{dynamic: objects, metadata: ofMetadata, ofObjects: ofObjects, watching: watching}, nil
 }
 
 // read reads objects and returns the result for each. One list serves all objects of the same kind
@@ -286,11 +291,7 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 
 // page returns a page of a list, and the token of the next page.
 func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOptions, _ map[string]bool) ([]unstructured.Unstructured, string, error) {
-	page, err := o.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
-	if err != nil {
-		return nil, "", err
-	}
-	return page.Items, page.GetContinue(), nil
+	return o.ofObjects.page(ctx, of, options)
 }
 
 // metadataPage is like page, and leaves out what is not wanted: converting all metadata of a namespace
