@@ -20,22 +20,29 @@ type connection struct {
 	// recordNamespaces are those whose release records are listed, nil for all.
 	recordNamespaces []string
 	factory          kube.Factory
-	// typed makes a client of every API group, so it is called once.
-	typed func() (*kubernetes.Clientset, error)
+
+	mu sync.Mutex
+	// typed is a client of every API group, nil before the first use.
+	typed kubernetes.Interface
 }
 
 func newConnection(getter genericclioptions.RESTClientGetter, recordNamespaces []string) *connection {
-	factory := cmdutil.NewFactory(getter)
-	return &connection{getter: getter, recordNamespaces: recordNamespaces, factory: factory, typed: sync.OnceValues(factory.KubernetesClientSet)}
+	return &connection{getter: getter, recordNamespaces: recordNamespaces, factory: cmdutil.NewFactory(getter)}
 }
 
 // clientset returns a client of the typed API.
 func (c *connection) clientset() (kubernetes.Interface, error) {
-	clientset, err := c.typed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.typed != nil {
+		return c.typed, nil
+	}
+	made, err := c.factory.KubernetesClientSet()
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return clientset, nil
+	c.typed = made
+	return made, nil
 }
 
 // listed returns the namespaces of the lists that read all release records.
