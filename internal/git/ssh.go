@@ -84,9 +84,6 @@ func (w *sshWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pack
 	// The login succeeded and the command failed, so the repository is the cause. Wait returns
 	// when all of stderr was received.
 	_ = w.session.Wait()
-	if ctx.Err() != nil {
-		return nil, err
-	}
 	return nil, &RepositoryNotFoundError{URL: w.at.String(), Prefix: w.by.prefix, Withheld: w.by.withheld, Message: w.stderr.first()}
 }
 

@@ -64,9 +64,6 @@ func parseList(text []byte) (items []unstructured.Unstructured, next string, err
 	if err := json.Unmarshal(text, &page); err != nil {
 		return nil, "", fmt.Errorf("parsing the list: %w", err)
 	}
-	if !strings.HasSuffix(page.Kind, "List") {
-		return nil, "", fmt.Errorf("the response is of the kind %q, and no list", page.Kind)
-	}
 	items = make([]unstructured.Unstructured, len(page.Items))
 	for i, content := range page.Items {
 		item := unstructured.Unstructured{Object: content}

@@ -23,9 +23,12 @@ func TestParseList(t *testing.T) {
 			text:  `{"apiVersion": "x.io/v1", "kind": "WidgetList", "items": [{"apiVersion": "x.io/v1", "kind": "Widget"}]}`,
 			kinds: []string{"x.io/v1/Widget"},
 		},
-		"no items":     {text: `{"apiVersion": "v1", "kind": "PodList", "items": null}`},
-		"a null item":  {text: `{"kind": "PodList", "items": [null]}`, err: "item 0 of the list is null"},
-		"no list":      {text: `{"kind": "Pod"}`, err: `the response is of the kind "Pod", and no list`},
+		"no items":    {text: `{"apiVersion": "v1", "kind": "PodList", "items": null}`},
+		"a null item": {text: `{"kind": "PodList", "items": [null]}`, err: "item 0 of the list is null"},
+		"a kind of its own": {
+			text:  `{"apiVersion": "x.io/v1", "kind": "Widgets", "items": [{"apiVersion": "x.io/v1", "kind": "Widget"}]}`,
+			kinds: []string{"x.io/v1/Widget"},
+		},
 		"a text":       {text: `{"kind": "PodList", "items": "x"}`, err: "parsing the list: json: cannot unmarshal string into Go struct field .items of type []map[string]interface {}"},
 		"an HTML page": {text: `<html>`, err: "parsing the list: invalid character '<' looking for beginning of value"},
 	}
