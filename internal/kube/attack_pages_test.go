@@ -40,3 +40,23 @@ func TestAttackEndlessPages(t *testing.T) {
 		t.Errorf("%d objects are absent, after %d pages and %d gets", len(absent), pages.Load(), gets.Load())
 	}
 }
+
+// A chart cannot choose the path of a request with the namespace of an object.
+func TestAttackPathInNamespace(t *testing.T) {
+	for _, namespace := range []string{"..", "../..", "web/secrets/a?x=", "%2e%2e"} {
+		var paths atomic.Int64
+		connection := to(serve(t, func(w http.ResponseWriter, r *http.Request) {
+			paths.Add(1)
+			refuse(http.StatusNotFound, metav1.StatusReasonNotFound)(w, r)
+		}))
+		mapping := &meta.RESTMapping{
+			Resource:         corev1.SchemeGroupVersion.WithResource("secrets"),
+			GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"), Scope: meta.RESTScopeNamespace,
+		}
+		objects := []*resource.Info{{Mapping: mapping, Namespace: namespace, Name: "a"}, {Mapping: mapping, Namespace: namespace, Name: "b"}}
+		found, absent := clientOf(t, connection).Live(t.Context(), objects)
+		if len(found) > 0 || len(absent) > 0 || paths.Load() > 0 {
+			t.Errorf("namespace %q: %d objects exist and %d are absent, after %d requests", namespace, len(found), len(absent), paths.Load())
+		}
+	}
+}

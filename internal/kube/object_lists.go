@@ -31,7 +31,9 @@ func newObjectLists(config *rest.Config) (objectLists, error) {
 
 // page returns a page of a list, and the token of the next page.
 func (l objectLists) page(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
-	text, err := l.client.Get().AbsPath(of.path()...).
+	// A chart chooses the namespace. Namespace and Resource refuse what would lead to another path.
+	text, err := l.client.Get().Prefix(prefixOf(of.resource)...).
+		NamespaceIfScoped(of.namespace, of.namespace != "").Resource(of.resource.Resource).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Do(ctx).Raw()
 	if err != nil {
@@ -40,16 +42,12 @@ func (l objectLists) page(ctx context.Context, of group, options metav1.ListOpti
 	return parseList(text)
 }
 
-// path returns the segments of the URL of the list.
-func (g group) path() []string {
-	path := []string{"api", g.resource.Version}
-	if g.resource.Group != "" {
-		path = []string{"apis", g.resource.Group, g.resource.Version}
+// prefixOf returns the first segments of the path of a resource.
+func prefixOf(resource schema.GroupVersionResource) []string {
+	if resource.Group == "" {
+		return []string{"api", resource.Version}
 	}
-	if g.namespace != "" {
-		path = append(path, "namespaces", g.namespace)
-	}
-	return append(path, g.resource.Resource)
+	return []string{"apis", resource.Group, resource.Version}
 }
 
 // parseList parses a page. An API server leaves the kind out of the objects in a list of its own kinds,
