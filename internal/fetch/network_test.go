@@ -54,6 +54,7 @@ func TestDialTellsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = listener.Close() }) // It is open until then; the garbage collector would close it.
 	open := listener.Addr().String()
 	_, port, err := net.SplitHostPort(open)
 	if err != nil {
