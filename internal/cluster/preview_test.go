@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,7 +30,7 @@ func previewOf(entries map[string]cluster.Entry) *preview.Preview {
 	set := cluster.NewSet(entries, &render.Charts{}, &mask.Masker{})
 	return &preview.Preview{
 		Connect:     func(name string) (preview.Cluster, error) { return set.Connect(name) },
-		Connectable: set.IsConnectable, Snapshots: &run.SnapshotCache{}, Parallelism: 2,
+		Connectable: set.IsConnectable, Snapshots: &run.SnapshotCache{}, Parallelism: 2, Timeout: 2 * time.Minute,
 		Former: func(string, string) []release.Known { return nil },
 	}
 }

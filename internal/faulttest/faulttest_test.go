@@ -56,7 +56,7 @@ func start(t *testing.T) (*faulttest.Proxy, *behind, *http.Client) {
 	trusted.AppendCertsFromPEM(proxy.CACertificate())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return proxy, server, &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	return proxy, server, &http.Client{Transport: transport, Timeout: 2 * time.Minute}
 }
 
 func post(t *testing.T, client *http.Client, host, body string) (code int, answer string, err error) {

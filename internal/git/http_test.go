@@ -459,7 +459,7 @@ func TestProxyChild(t *testing.T) {
 	if head == "" {
 		t.Skip("TestProxy runs this")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	host := "https://" + os.Getenv("FLEET_TEST_HOST")
 	client := newClient(t, map[string]git.Credentials{host: {CABundle: os.Getenv("FLEET_TEST_BUNDLE")}})

@@ -154,7 +154,7 @@ func TestSSHProxyChild(t *testing.T) {
 	if head == "" || os.Getenv("FLEET_TEST_HOSTS") == "" {
 		t.Skip("TestSSHProxy runs this")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	const repo = "ssh://git@git.example.com/repo"
 	client := git.New(git.Config{

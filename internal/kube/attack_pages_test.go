@@ -1,12 +1,10 @@
 package kube_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,14 +26,12 @@ func TestAttackEndlessPages(t *testing.T) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{Continue: "more"},
 		})
 	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	mapping := &meta.RESTMapping{
 		Resource:         corev1.SchemeGroupVersion.WithResource("secrets"),
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"), Scope: meta.RESTScopeNamespace,
 	}
 	wanted := []*resource.Info{{Mapping: mapping, Namespace: "web", Name: "a"}, {Mapping: mapping, Namespace: "web", Name: "b"}}
-	_, absent := clientOf(t, connection).Live(ctx, wanted)
+	_, absent := clientOf(t, connection).Live(t.Context(), wanted)
 	if len(absent) != len(wanted) || pages.Load() != 1000 || gets.Load() != 2 {
 		t.Errorf("%d objects are absent, after %d pages and %d gets", len(absent), pages.Load(), gets.Load())
 	}

@@ -45,7 +45,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 // to returns the connection to a server, with a token and its certificate trusted.
 func to(server *httptest.Server) connect.Connection {
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: authority, RequestTimeout: 10 * time.Second}
+	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: authority, RequestTimeout: 2 * time.Minute}
 }
 
 func clientOf(t *testing.T, connection connect.Connection) *kube.Client {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// lockWait is how long a process waits for another one to write its report.
-const lockWait = 5 * time.Second
+// lockWait is how long a process waits for others to write their reports.
+const lockWait = time.Minute
 
 // lock keeps other processes from writing reports in a folder at the same time. It locks the folder
-// itself, so that no lock file is left behind. If the folder cannot be locked, reports are written
-// without a lock.
-func lock(dir string) (unlock func()) {
+// itself, so that no lock file is left behind. A folder that cannot be opened or locked is left unlocked. late
+// is true if another process has held the lock for too long.
+func lock(dir string) (unlock func(), late bool) {
 	opened, err := os.Open(dir) //nolint:gosec // The path is from the user's own environment.
 	if err != nil {
-		return func() {}
+		return func() {}, false
 	}
 	const pause = 5 * time.Millisecond
 	for began := time.Now(); time.Since(began) < lockWait; time.Sleep(pause) {
@@ -26,5 +26,5 @@ func lock(dir string) (unlock func()) {
 			break
 		}
 	}
-	return func() { _ = opened.Close() }
+	return func() { _ = opened.Close() }, err == syscall.EWOULDBLOCK //nolint:errorlint // As above.
 }

@@ -3,4 +3,4 @@
 package planreport
 
 // lock does nothing: a folder cannot be locked here. The guide recommends a file for each owner.
-func lock(string) (unlock func()) { return func() {} }
+func lock(string) (unlock func(), late bool) { return func() {}, false }

@@ -23,6 +23,9 @@ type Writer struct {
 	// plans is true if an entry was added after a refresh, so that this process is no apply.
 	plans  bool
 	failed bool
+	// late is true if another process held a lock for too long. Reports are then written without
+	// a lock, so that the process delays a plan only once.
+	late bool
 }
 
 // file is one file of a report.
@@ -108,8 +111,11 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 
 // write updates a file with the entries of this process.
 func (w *Writer) write(of file) error {
-	unlock := lock(filepath.Dir(of.path))
-	defer unlock()
+	if !w.late {
+		unlock, late := lock(filepath.Dir(of.path))
+		defer unlock()
+		w.late = late
+	}
 	merged := newReport(w.merge(readReport(of.data, of.parse).Targets))
 	content, err := of.render(merged)
 	if err != nil {

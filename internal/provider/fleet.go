@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"time"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
@@ -90,11 +92,16 @@ func connector(clusters *cluster.Set) run.Clusters {
 	return func(name string) (run.Cluster, error) { return clusters.Connect(name) }
 }
 
+// previewTimeout is long for a cluster that works. A plan without its response is still right; it
+// only warns less.
+const previewTimeout = 10 * time.Second
+
 // preview returns a Preview, which reports what plans find on clusters.
 func (p *providerData) preview() *preview.Preview {
 	return &preview.Preview{
 		Connect:     func(name string) (preview.Cluster, error) { return p.clusters.Connect(name) },
-		Connectable: p.clusters.IsConnectable, Runner: p.runner, Charts: p.charts, Snapshots: p.snapshots, Parallelism: p.Parallelism,
+		Connectable: p.clusters.IsConnectable, Runner: p.runner, Charts: p.charts, Snapshots: p.snapshots,
+		Parallelism: p.Parallelism, Timeout: previewTimeout,
 		Owner: p.Owner, OwnerUnknown: p.OwnerUnknown, Former: p.registry.Former,
 	}
 }

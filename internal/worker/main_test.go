@@ -182,7 +182,7 @@ func connect(ctx context.Context, request []byte, _ requestFunc) (any, error) {
 	}
 
 	return onThreads(func() error {
-		connection, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, to.Network, to.Address)
+		connection, err := (&net.Dialer{Timeout: time.Minute}).DialContext(ctx, to.Network, to.Address)
 		if err == nil {
 			_ = connection.Close()
 		}

@@ -383,7 +383,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 func TestLateResponseDoesNotFailTheCall(t *testing.T) {
 	t.Parallel()
 
-	pool := newPool(t, worker.Options{Processes: 1, Timeout: 200 * time.Millisecond})
+	pool := newPool(t, worker.Options{Processes: 1, Timeout: 2 * time.Second})
 	var limit *worker.LimitError
 	slow := func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done()
@@ -530,7 +530,7 @@ func awaitEnd(t *testing.T, pid int) {
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	for !condition() {

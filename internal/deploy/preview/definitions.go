@@ -39,7 +39,7 @@ func (p *Preview) Definitions(ctx context.Context, planned *plan.Plan) Definitio
 			wanted[d.Key()] = d
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	c := &definitionPreview{Preview: p, plan: planned}
 	forEachCluster(p, wanted, func(_ string, d target.Deployment) { c.compare(ctx, d) },

@@ -106,7 +106,7 @@ func (p *Preview) Diff(ctx context.Context, of Request, planned *plan.Plan) Diff
 
 // onCluster compares the deployments of one cluster.
 func (p *diffPreview) onCluster(ctx context.Context, name string, changes []comparedChange) {
-	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	cluster, snapshot, err := p.Snapshot(ctx, name)
 	if err != nil && ctx.Err() != nil {

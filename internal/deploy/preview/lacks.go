@@ -54,7 +54,7 @@ func (p *Preview) Lacks(ctx context.Context, planned *plan.Plan) LacksReport {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	var (
 		mu         sync.Mutex

@@ -17,7 +17,7 @@ import (
 // deployments to be written. It returns them with the sorted keys of those deployments. A refresh
 // has read most of these objects; known is its result. The others are read now.
 func (p *Preview) MissingValues(ctx context.Context, planned *plan.Plan, known map[string]deploy.Versions) map[string][]string {
-	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	found := p.Runner.Versions(ctx, p.unseenValues(planned.Write, known)) // Without such objects no request is sent.
 	missing := map[string][]string{}
@@ -69,7 +69,7 @@ func (p *Preview) MissingDependencies(ctx context.Context, planned *plan.Plan, b
 	if len(clusters) == 0 || p.OwnerUnknown {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	snapshots := p.Runner.Snapshots(ctx, slices.Collect(maps.Keys(clusters)))
 	var failures []deploy.Failure

@@ -86,7 +86,7 @@ func (p *Preview) Ownership(ctx context.Context, identity deploy.TargetIdentity,
 	if len(byCluster) == 0 {
 		return OwnershipReport{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	found := &ownershipPreview{Preview: p, identity: identity, consent: consent, plan: planned}
 	forEachCluster(p, byCluster, func(cluster string, deployments []target.Deployment) { found.onCluster(ctx, cluster, deployments) }, nil)

@@ -18,14 +18,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-const (
-	// previewTimeout is how long a plan waits for the responses of clusters about conflicts. A
-	// plan without the responses is still right; it only warns less.
-	previewTimeout = 3 * time.Second
-	// compareTimeout is how long a plan waits for one cluster to return its current objects.
-	compareTimeout = 10 * time.Second
-)
-
 // Cluster reads what the reports about a plan need of one cluster.
 type Cluster interface {
 	run.Observer
@@ -74,6 +66,8 @@ type Preview struct {
 	// Snapshots are shared by all plans of a process.
 	Snapshots   *run.SnapshotCache
 	Parallelism int
+	// Timeout is how long a plan waits for the responses of clusters to one question.
+	Timeout time.Duration
 	// Owner is that of the provider. While the owner is not known, only Diff reads clusters.
 	Owner        string
 	OwnerUnknown bool
@@ -107,7 +101,7 @@ func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior
 			clusters[d.Cluster] = true
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	var reading sync.WaitGroup
 	slots := semaphore.NewWeighted(int64(max(1, p.Parallelism)))
 	for cluster := range clusters {

@@ -3,6 +3,7 @@ package run_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,7 +61,7 @@ func TestDependencyOutsideTheNamespaces(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
 			clusters["c1"].namespaces = test.namespaces
-			preview := &preview.Preview{Runner: clusters.runner(), Connectable: func(string) bool { return true }, Owner: owner}
+			preview := &preview.Preview{Runner: clusters.runner(), Connectable: func(string) bool { return true }, Owner: owner, Timeout: time.Minute}
 			plan := &plan.Plan{Change: plan.Change{Write: []target.Deployment{web}, External: external}}
 			if got := preview.MissingDependencies(t.Context(), plan, []*bundle.Bundle{}, func(deploy.Key) bool { return false }); len(got) != test.missing {
 				t.Errorf("missing: %v, want %d", got, test.missing)

@@ -3,6 +3,7 @@
 package connect_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,15 +33,16 @@ const (
 func TestAttackExec(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		script string
-		wants  string
-		passes bool
+		script  string
+		wants   string
+		passes  bool
+		timeout time.Duration // Two minutes if 0.
 	}{
-		"hangs":               {script: "exec sleep 1000", wants: "did not end within 1s"},
-		"hangs in a child":    {script: "sleep 1000; true", wants: "did not end within 1s"},
-		"ignores signals":     {script: "trap '' TERM INT HUP; while :; do sleep 1000; done", wants: "did not end within 1s"},
+		"hangs":               {script: "exec sleep 1000", wants: "did not end within 1s", timeout: time.Second},
+		"hangs in a child":    {script: "sleep 1000; true", wants: "did not end within 1s", timeout: time.Second},
+		"ignores signals":     {script: "trap '' TERM INT HUP; while :; do sleep 1000; done", wants: "did not end within 1s", timeout: time.Second},
 		"waits for input":     {script: "read line; exit 3", wants: "exit status 3"},
-		"prints slowly":       {script: "while :; do echo a; sleep 0.1; done", wants: "did not end within 1s"},
+		"prints slowly":       {script: "while :; do echo a; sleep 0.1; done", wants: "did not end within 1s", timeout: time.Second},
 		"prints much":         {script: "exec yes", wants: "printed more than 1 MiB"},
 		"prints no JSON":      {script: "echo secret-output", wants: "not an ExecCredential"},
 		"fails":               {script: "exit 7", wants: "exit status 7"},
@@ -55,7 +57,8 @@ func TestAttackExec(t *testing.T) {
 			script := write(t, "plugin", "#!/bin/sh\necho $$ >\"$PIDS\"\n"+test.script+"\n", 0o700)
 			connection := to(serve(t, respondWithUID))
 			connection.Token, connection.Exec = "", &connect.Exec{
-				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids}, Timeout: time.Second,
+				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids},
+				Timeout: cmp.Or(test.timeout, hanging),
 			}
 			begun := time.Now()
 			_, err := clientOf(t, connection).UID(t.Context())

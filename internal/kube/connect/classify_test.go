@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,6 +111,8 @@ func begin(then func(*http.Request)) http.HandlerFunc {
 func TestClassifyConnections(t *testing.T) {
 	t.Parallel()
 	trustedByNobody, _ := pair(t, "another authority", time.Hour)
+	deadline := make(chan struct{})
+	passDeadline := sync.OnceFunc(func() { close(deadline) })
 	certificate, secret := pair(t, "client", time.Hour)
 	expiredCertificate, expiredKey := pair(t, "expired", -time.Minute)
 	expired, err := tls.X509KeyPair([]byte(expiredCertificate), []byte(expiredKey))
@@ -177,10 +180,13 @@ func TestClassifyConnections(t *testing.T) {
 		"a deadline passes": {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
-				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) {
+					passDeadline()
+					<-r.Context().Done()
+				}))
 			},
 			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 50*time.Millisecond)
+				return expiring{ctx, deadline}, func() {}
 			},
 			want: unreachable,
 		},
@@ -333,6 +339,23 @@ func TestClassifyLeavesOtherErrors(t *testing.T) {
 	lookup := &url.Error{Op: "Get", URL: "https://x", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}
 	if err := connect.Classify("c1", lookup); class(err) != unreachable {
 		t.Errorf("%v is %s, want %s", lookup, class(err), unreachable)
+	}
+}
+
+// expiring is a context whose deadline passes in the middle of a request.
+type expiring struct {
+	context.Context
+	deadline chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.deadline }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.deadline:
+		return context.DeadlineExceeded
+	default:
+		return e.Context.Err()
 	}
 }
 

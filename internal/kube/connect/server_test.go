@@ -63,7 +63,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 
 // to returns the connection to a server, with a token and its certificate trusted.
 func to(server *httptest.Server) connect.Connection {
-	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: trusted(server), RequestTimeout: 10 * time.Second}
+	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: trusted(server), RequestTimeout: 2 * time.Minute}
 }
 
 func trusted(server *httptest.Server) string { return encode("CERTIFICATE", server.Certificate().Raw) }
