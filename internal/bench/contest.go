@@ -115,7 +115,7 @@ func (c *contest) invite(ctx context.Context, cli string) (map[string]string, er
 				progress("%s is not set: terraform-provider-helm does not take part", helmProviderVariable)
 				continue
 			}
-			provider, err := newHelmProvider(ctx, cli, binary, filepath.Join(c.dir, "helm-provider"))
+			provider, err := newHelmProvider(cli, binary, filepath.Join(c.dir, "helm-provider"))
 			if err != nil {
 				return nil, err
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -186,36 +185,19 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Blocks have become attributes in version 3 of terraform-provider-helm.
 func TestHelmProviderConfiguration(t *testing.T) {
 	t.Parallel()
-	in := task{work: work{Releases: 2, Objects: 4}, wait: true, dir: "/d", namespace: "n", kubeconfig: "/k", contexts: []string{"kind-a@b", "c2"}}
-	tests := map[string]struct {
-		nested     bool
-		has, lacks []string
-	}{
-		"blocks":     {has: []string{"\n  kubernetes {\n", "\n  set {\n"}, lacks: []string{"kubernetes =", "set ="}},
-		"attributes": {nested: true, has: []string{"\n  kubernetes = {\n", "\n  set = [{ name = \"value\", value = var.value }]\n"}, lacks: []string{"kubernetes {", "set {"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := helmProviderConfiguration(in, test.nested)
-			has := slices.Concat(test.has, []string{
-				`config_context = "kind-a@b"`, `resource "helm_release" "c1"`, "provider         = helm.c2",
-				`contains(var.targets, "kind-a@b") ? toset(["app-01", "app-02"]) : toset([])`, `chart            = "/d/charts/${each.key}"`,
-			})
-			for _, text := range has {
-				if !strings.Contains(got, text) {
-					t.Errorf("%q is missing in\n%s", text, got)
-				}
-			}
-			for _, text := range test.lacks {
-				if strings.Contains(got, text) {
-					t.Errorf("%q is in\n%s", text, got)
-				}
-			}
-		})
+	got := helmProviderConfiguration(task{
+		work: work{Releases: 2, Objects: 4}, wait: true, dir: "/d", namespace: "n", kubeconfig: "/k", contexts: []string{"kind-a@b", "c2"},
+	})
+	for _, text := range []string{
+		"\n  kubernetes = {\n", `config_path    = "/k"`, `config_context = "kind-a@b"`, `resource "helm_release" "c1"`, "provider         = helm.c2",
+		`contains(var.targets, "kind-a@b") ? toset(["app-01", "app-02"]) : toset([])`, `chart            = "/d/charts/${each.key}"`,
+		`namespace        = "n"`, "wait             = true\n", `set              = [{ name = "value", value = var.value }]`,
+	} {
+		if !strings.Contains(got, text) {
+			t.Errorf("%q is missing in\n%s", text, got)
+		}
 	}
 }
 

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -20,19 +17,16 @@ const (
 	helmProviderVariable = "HELM_PROVIDER_BIN"
 )
 
-// helmProvider is terraform-provider-helm, with one alias for each cluster.
-type helmProvider struct {
-	terraform terraform
-	// nested is true since major version 3, in which blocks became attributes.
-	nested bool
-}
+// helmProvider is terraform-provider-helm, with one alias for each cluster. The configuration is for
+// its major version 3, in which blocks became attributes.
+type helmProvider struct{ terraform terraform }
 
 func (helmProvider) name() string { return "helm-provider" }
 
 func (helmProvider) waits(t task) bool { return t.wait }
 
 // newHelmProvider puts the binary into a folder of its own, where the CLI finds it under any name.
-func newHelmProvider(ctx context.Context, cli, binary, dir string) (helmProvider, error) {
+func newHelmProvider(cli, binary, dir string) (helmProvider, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return helmProvider{}, err
@@ -47,46 +41,7 @@ func newHelmProvider(ctx context.Context, cli, binary, dir string) (helmProvider
 	if err := os.Symlink(binary, link); err != nil && !errors.Is(err, fs.ErrExist) {
 		return helmProvider{}, fmt.Errorf("linking terraform-provider-helm: %w", err)
 	}
-	h := helmProvider{terraform: terraform{cli: cli, address: helmProviderAddress, bin: dir}}
-	h.nested, err = h.hasNestedKubernetes(ctx, task{dir: filepath.Join(dir, "schema")})
-	return h, err
-}
-
-// hasNestedKubernetes reads the provider's schema.
-func (h helmProvider) hasNestedKubernetes(ctx context.Context, t task) (bool, error) {
-	// The commands of a step have the settings and the environment.
-	prepared, err := h.terraform.commands(t, nothing, requireProvider("helm", helmProviderAddress), nil)
-	if err != nil {
-		return false, err
-	}
-	ask := exec.CommandContext(ctx, h.terraform.cli, "providers", "schema", "-json")
-	ask.Dir, ask.Env = prepared[0].dir, prepared[0].env
-	var stderr bytes.Buffer
-	ask.Stderr = &stderr
-	output, err := ask.Output()
-	if err != nil {
-		return false, fmt.Errorf("asking for the schema of terraform-provider-helm: %w\n%s", err, &stderr)
-	}
-	var schemas struct {
-		Providers map[string]struct {
-			Provider struct {
-				Block struct {
-					Attributes map[string]json.RawMessage `json:"attributes"`
-					BlockTypes map[string]json.RawMessage `json:"block_types"`
-				} `json:"block"`
-			} `json:"provider"`
-		} `json:"provider_schemas"`
-	}
-	if err := json.Unmarshal(output, &schemas); err != nil {
-		return false, fmt.Errorf("reading the schema of terraform-provider-helm: %w", err)
-	}
-	block := schemas.Providers[helmProviderAddress].Provider.Block
-	_, attribute := block.Attributes["kubernetes"]
-	_, blockType := block.BlockTypes["kubernetes"]
-	if !attribute && !blockType {
-		return false, errors.New("terraform-provider-helm has no setting kubernetes")
-	}
-	return attribute, nil
+	return helmProvider{terraform: terraform{cli: cli, address: helmProviderAddress, bin: dir}}, nil
 }
 
 func (h helmProvider) commands(_ context.Context, t task, s step) ([]command, error) {
@@ -99,38 +54,34 @@ func (h helmProvider) commands(_ context.Context, t task, s step) ([]command, er
 	if s == destroy {
 		targets = t.contexts
 	}
-	return h.terraform.commands(t, s, helmProviderConfiguration(t, h.nested), map[string]any{"value": s.value(), "targets": targets})
+	return h.terraform.commands(t, s, helmProviderConfiguration(t), map[string]any{"value": s.value(), "targets": targets})
 }
 
-func helmProviderConfiguration(t task, nested bool) string {
-	kubernetes, set := "kubernetes {", "set {\n    name  = \"value\"\n    value = var.value\n  }"
-	if nested {
-		kubernetes, set = "kubernetes = {", "set = [{ name = \"value\", value = var.value }]"
-	}
+func helmProviderConfiguration(t task) string {
 	var text strings.Builder
 	text.WriteString(requireProvider("helm", helmProviderAddress))
 	fmt.Fprintf(&text, "\nvariable \"value\" { type = string }\nvariable \"targets\" { type = list(string) }\n")
 	for i, name := range t.contexts {
 		fmt.Fprintf(&text, `
 provider "helm" {
-  alias = "c%[9]d"
-  %[2]s
-    config_path    = %[3]q
+  alias = "c%[7]d"
+  kubernetes = {
+    config_path    = %[2]q
     config_context = %[1]q
   }
 }
 
-resource "helm_release" "c%[9]d" {
-  provider         = helm.c%[9]d
-  for_each         = contains(var.targets, %[1]q) ? toset(%[4]s) : toset([])
+resource "helm_release" "c%[7]d" {
+  provider         = helm.c%[7]d
+  for_each         = contains(var.targets, %[1]q) ? toset(%[3]s) : toset([])
   name             = each.key
-  chart            = "%[5]s/${each.key}"
-  namespace        = %[6]q
+  chart            = "%[4]s/${each.key}"
+  namespace        = %[5]q
   create_namespace = true
-  wait             = %[7]t
-  %[8]s
+  wait             = %[6]t
+  set              = [{ name = "value", value = var.value }]
 }
-`, name, kubernetes, t.kubeconfig, quoted(t.work.names()), t.charts(), t.namespace, t.wait, set, i+1)
+`, name, t.kubeconfig, quoted(t.work.names()), t.charts(), t.namespace, t.wait, i+1)
 	}
 	return text.String()
 }
