@@ -205,7 +205,7 @@ func TestFetchRemembersFailures(t *testing.T) {
 	operation := fetch.RememberFailures(t.Context())
 	server := charttest.New(t, charttest.Options{})
 	server.Break(charttest.IndexPath, charttest.HangSilently)
-	fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: time.Second})
+	fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: 5 * time.Second})
 	for i := range 50 {
 		chart := bundle.Chart{Repo: server.RepositoryURL(), Name: fmt.Sprint("web", i)}
 		if _, _, err := fetcher.Fetch(operation, chart, bundle.Pin{}); err == nil {
