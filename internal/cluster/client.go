@@ -39,7 +39,7 @@ type Client struct {
 var (
 	_ run.Cluster     = (*Client)(nil)
 	_ preview.Cluster = (*Client)(nil)
-	_ helm.Objects    = (*kube.Client)(nil)
+	_ helm.Cluster    = (*kube.Client)(nil)
 )
 
 // classified returns an error with its type and a text that may be stored in the state.
@@ -94,11 +94,11 @@ func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision
 
 // Inspect implements run.Observer.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
-	findings, err := c.helm.Inspect(ctx, releases)
+	findings := c.helm.Inspect(ctx, releases)
 	for i := range findings {
 		maskFinding(c, &findings[i])
 	}
-	return findings, c.classified(err)
+	return findings, nil
 }
 
 // Await implements run.Awaiter.
@@ -120,12 +120,12 @@ func maskFinding(c *Client, finding *release.Finding) {
 }
 
 // Deployed implements preview.ObjectReader.
-func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
-	found, err := c.helm.Deployed(ctx, releases)
+func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) []release.Deployed {
+	found := c.helm.Deployed(ctx, releases)
 	for i := range found {
 		found[i].Err = c.classified(found[i].Err)
 	}
-	return found, c.classified(err)
+	return found
 }
 
 // StoredRenderings reads the renderings that are stored in the records of releases, in their order.
@@ -204,14 +204,13 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 	for i, observed := range releases {
 		claimed[i].Observed = observed
 	}
-	read, err := c.helm.Deployed(ctx, claimed)
 	objects := make([][]string, len(releases))
-	for i, found := range read {
+	for i, found := range c.helm.Deployed(ctx, claimed) {
 		for _, document := range found.Documents {
 			objects[i] = append(objects[i], mask.PrintableLine(document.Key()))
 		}
 	}
-	return objects, c.classified(err)
+	return objects, nil
 }
 
 // Write implements run.Writer.
@@ -259,6 +258,6 @@ func actingAs(c *Client, serviceAccount string) (*helm.Client, error) {
 	if c.accounts == nil {
 		c.accounts = map[string]*helm.Client{}
 	}
-	c.accounts[serviceAccount] = c.helm.As(acting, acting)
+	c.accounts[serviceAccount] = c.helm.As(acting)
 	return c.accounts[serviceAccount], nil
 }

@@ -107,7 +107,7 @@ func (s *Set) Connect(name string) (client *Client, err error) {
 	}
 	found.client = &Client{
 		name: name, uid: found.UID, namespaces: found.Connection.Namespaces, kube: connection, charts: s.shared.charts, masker: s.shared.masker,
-		helm: helm.New(connection, connection, s.shared.charts, &s.shared.records, s.shared.masker, found.Connection.Namespaces...),
+		helm: helm.New(connection, s.shared.charts, &s.shared.records, s.shared.masker, found.Connection.Namespaces...),
 	}
 	return found.client, nil
 }

@@ -16,7 +16,7 @@ import (
 // reads metadata only. The result is for a warning: kinds that the cluster does not have or
 // that may not be read are left out.
 func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
-	groups, err := groupsOf(c.connection.getter, wanted)
+	groups, err := groupsOf(c.connection, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) (
 		mu       sync.Mutex
 		occupied []release.ExistingObject
 	)
-	return occupied, eachThere(ctx, c.connection.getter, groups, func(_ group, member member, live metav1.Object) {
+	return occupied, eachThere(ctx, c.connection, groups, func(_ group, member member, live metav1.Object) {
 		if owner, of, other := ownerOf(live, member.wanted); other {
 			mu.Lock()
 			defer mu.Unlock()

@@ -63,7 +63,7 @@ func (o *onCluster) newClient() *helm.Client {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return helm.New(client, client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
+	return helm.New(client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 }
 
 func (o *onCluster) makeNamespace(name string) {

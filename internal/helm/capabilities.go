@@ -83,10 +83,7 @@ func (c *capabilityReader) read(ctx context.Context) (*discoveredCapabilities, e
 }
 
 func (c *capabilityReader) ask(ctx context.Context) (*discoveredCapabilities, error) {
-	client, err := c.connection.getter.ToDiscoveryClient()
-	if err != nil {
-		return nil, fmt.Errorf("creating a discovery client: %w", err)
-	}
+	client := c.connection.Discovery()
 	asked := discovery.ToDiscoveryInterfaceWithContext(client)
 	var (
 		asking  errgroup.Group
@@ -163,8 +160,6 @@ func (c *capabilityReader) forget() {
 // again.
 func (c *capabilityReader) forgetKinds() {
 	// The mapper is first: its reset also drops discovery, from which capabilities are read.
-	if mapper, err := c.connection.getter.ToRESTMapper(); err == nil { // The next operation fails with the same error.
-		meta.MaybeResetRESTMapper(mapper)
-	}
+	meta.MaybeResetRESTMapper(c.connection.Mapper())
 	c.forget()
 }

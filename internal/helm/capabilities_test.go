@@ -9,11 +9,19 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 )
+
+// discovering is a cluster of which only the kinds are read.
+type discovering struct {
+	Cluster
+
+	found discovery.CachedDiscoveryInterface
+}
+
+func (d discovering) Discovery() discovery.CachedDiscoveryInterface { return d.found }
 
 // A request that is cancelled leaves no result behind. The next request finds the API group
 // that had not responded yet. Servers before 1.26 get one request for each group.
@@ -40,7 +48,7 @@ func TestCapabilitiesOfAQuestionThatWasGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := New(genericclioptions.NewTestConfigFlags().WithDiscoveryClient(memory.NewMemCacheClient(found)), nil, nil, nil, nil)
+	client := New(discovering{found: memory.NewMemCacheClient(found)}, nil, nil, nil)
 	if _, err := client.Capabilities(ctx); err == nil {
 		t.Error("a question that was given up has an answer")
 	}

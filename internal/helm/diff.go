@@ -12,23 +12,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Deployed reads what upgrades of releases are merged from, in their order. Its error means that no
-// record was read.
-func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error) {
+// Deployed reads what upgrades of releases are merged from, in their order.
+func (c *Client) Deployed(ctx context.Context, releases []release.Claimed) []release.Deployed {
 	verified := make([]release.Inspection, len(releases))
 	for i, of := range releases {
 		verified[i].Observed = of.Observed
 		verified[i].Proof, _ = of.By.ProofOf(of.Observed)
 	}
-	read, err := c.contents.read(ctx, verified)
-	if err != nil {
-		return nil, err
-	}
 	found := make([]release.Deployed, len(releases))
-	for i, newest := range read {
+	for i, newest := range c.contents.read(ctx, verified) {
 		found[i] = c.deployed(ctx, releases[i], newest)
 	}
-	return found, nil
+	return found
 }
 
 func (c *Client) deployed(ctx context.Context, of release.Claimed, newest storage.Content) release.Deployed {
@@ -78,18 +73,15 @@ func (c *Client) former(ctx context.Context, of release.Claimed) ([]release.Mark
 		if !isProven || revision.Revision >= of.Observed.Revision {
 			continue
 		}
-		read, err := c.contents.read(ctx, []release.Inspection{{Observed: revision, Proof: proof}})
-		if err != nil {
-			return nil, nil, err
+		read := c.contents.read(ctx, []release.Inspection{{Observed: revision, Proof: proof}})[0]
+		if read.Err != nil {
+			return nil, nil, read.Err
 		}
-		if read[0].Err != nil {
-			return nil, nil, read[0].Err
-		}
-		if read[0].Changed {
+		if read.Changed {
 			continue
 		}
-		marks, contents = append(marks, revision.Mark), append(contents, read[0])
-		if size += read[0].Size; size > storage.MaxBase {
+		marks, contents = append(marks, revision.Mark), append(contents, read)
+		if size += read.Size; size > storage.MaxBase {
 			return nil, nil, storage.BaseTooLarge(revision)
 		}
 	}

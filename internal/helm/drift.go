@@ -14,7 +14,7 @@ import (
 )
 
 // Inspect reports the condition of the objects of releases on the cluster.
-func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) []release.Finding {
 	return c.inspector.inspect(ctx, releases)
 }
 
@@ -28,12 +28,11 @@ func (c *Client) Await(ctx context.Context, of release.Inspection) (finding rele
 // inspector reads the objects that release records list.
 type inspector struct {
 	connection   *connection
-	objects      Objects
 	contents     *recordReader
 	capabilities *capabilityReader
 }
 
-func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) []release.Finding {
 	observed := make([]release.Observed, len(releases))
 	for i := range releases {
 		observed[i] = releases[i].Observed
@@ -42,11 +41,8 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 	// Errors are ignored here: the kinds are read again when they are needed, and the error
 	// occurs there.
 	discovering.Go(panics.RecoveringTo(func(error) {}, "reading the kinds of the cluster", n.connection.discover))
-	read, err := n.contents.read(ctx, releases)
+	read := n.contents.read(ctx, releases)
 	discovering.Wait()
-	if err != nil {
-		return nil, err
-	}
 	defer n.contents.forget(observed)
 	findings := make([]release.Finding, len(releases))
 	var (
@@ -60,12 +56,12 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 		}
 		looked, objects, places = append(looked, releases[i]), append(objects, manifest.Objects), append(places, i)
 	}
-	for i, finding := range n.objects.Inspect(ctx, looked, objects) {
+	for i, finding := range n.connection.Inspect(ctx, looked, objects) {
 		record := read[places[i]]
 		finding.RecordChanged, finding.Chart, finding.Version = record.Changed, record.Chart, record.Version
 		findings[places[i]] = finding
 	}
-	return findings, nil
+	return findings
 }
 
 func (n *inspector) await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
@@ -82,16 +78,13 @@ func (n *inspector) await(ctx context.Context, of release.Inspection) (finding r
 }
 
 func (n *inspector) awaitOnce(ctx context.Context, of release.Inspection) (release.Finding, error) {
-	read, err := n.contents.read(ctx, []release.Inspection{of})
-	if err != nil {
-		return release.Finding{}, err
+	read := n.contents.read(ctx, []release.Inspection{of})[0]
+	if read.Err != nil {
+		return release.Finding{}, read.Err
 	}
-	if read[0].Err != nil {
-		return release.Finding{}, read[0].Err
-	}
-	finding, err := n.objects.Await(ctx, of, read[0].Objects)
-	finding.RecordChanged = read[0].Changed
-	if finding.Settled() && slices.ContainsFunc(read[0].Objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
+	finding, err := n.connection.Await(ctx, of, read.Objects)
+	finding.RecordChanged = read.Changed
+	if finding.Settled() && slices.ContainsFunc(read.Objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
 		n.capabilities.forgetKinds() // The operation that wrote the definitions did not wait for their kinds.
 	}
 	return finding, err

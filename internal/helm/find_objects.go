@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"helm.sh/helm/v3/pkg/action"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,18 +35,14 @@ type member struct {
 }
 
 // groupsOf groups objects so that one list request can return each group.
-func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[group][]member, error) {
-	mapper, err := getter.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
+func groupsOf(clients Clients, wanted []release.Wanted) (map[group][]member, error) {
 	groups := map[group][]member{}
 	for _, of := range wanted {
 		for _, object := range of.Objects {
 			if strings.HasSuffix(object.Name, manifest.GeneratedName) {
 				continue // The cluster will generate a free name.
 			}
-			mapping, err := mapper.RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
+			mapping, err := clients.Mapper().RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
 			if meta.IsNoMatchError(err) {
 				continue
 			}
@@ -66,20 +61,12 @@ func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[grou
 
 // eachThere calls do for every member that exists, for several groups in parallel. If passOver
 // returns true for the error of a kind, the objects of the kind count as missing.
-func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
-	config, err := getter.ToRESTConfig()
-	if err != nil {
-		return fmt.Errorf("reading the connection: %w", err)
-	}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
-	}
+func eachThere(ctx context.Context, clients Clients, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for at, members := range groups {
 		looking.Go(panics.Recovering("looking for objects", func() error {
-			objects := client.Resource(at.resource).Namespace(at.namespace)
+			objects := clients.Metadata().Resource(at.resource).Namespace(at.namespace)
 			there, err := existing(ctx, objects, members)
 			if apierrors.IsForbidden(err) && !passOver(err) { // A user who may not list may still get single objects.
 				there, err = existingByName(ctx, objects, namesOf(members))

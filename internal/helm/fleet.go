@@ -33,20 +33,17 @@ func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin 
 // FleetAgent returns the agent of Fleet that runs on the cluster, "" if none runs. The agent
 // is a Deployment or, in some versions, a StatefulSet.
 func (c *Client) FleetAgent(ctx context.Context) (string, error) {
-	clientset, err := c.connection.clientset()
-	if err != nil {
-		return "", err
-	}
+	apps := c.connection.Typed().AppsV1()
 	const name = "fleet-agent"
 	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {
-		deployment, err := clientset.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		deployment, err := apps.Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0) {
 			return "Deployment " + namespace + "/" + name, nil
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return "", fmt.Errorf("looking for Fleet's agent: %w", err)
 		}
-		set, err := clientset.AppsV1().StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		set, err := apps.StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0) {
 			return "StatefulSet " + namespace + "/" + name, nil
 		}

@@ -7,9 +7,14 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -24,7 +29,23 @@ const fieldManager = "terraform-provider-fleet"
 //nolint:gochecknoglobals // guards Helm's own global, which must not be written twice while others read it
 var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldManager })
 
-// Objects reads the objects of one cluster and waits for them.
+// Cluster is a cluster as one identity reaches it.
+type Cluster interface {
+	genericclioptions.RESTClientGetter
+	Clients
+	Objects
+}
+
+// Clients are safe for concurrent use, and share a transport.
+type Clients interface {
+	Typed() kubernetes.Interface
+	Dynamic() dynamic.Interface
+	Metadata() metadata.Interface
+	Discovery() discovery.CachedDiscoveryInterface
+	Mapper() meta.RESTMapper
+}
+
+// Objects reads objects and waits for them.
 type Objects interface {
 	Reader
 	Waiter
@@ -83,28 +104,28 @@ type clusterWide struct {
 	recordNamespaces []string
 }
 
-// New makes a client of a cluster's connection. It sends no request. Errors of its operations
+// New makes a client of a cluster. It sends no request. Errors of its operations
 // contain no value that masker hides, and no value of a Secret that an operation writes or
 // reads. Release records are listed in the given namespaces, or in all if there are none.
-func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *mask.Masker, recordNamespaces ...string) *Client {
-	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces})
+func New(cluster Cluster, charts *render.Charts, cache *RecordCache, masker *mask.Masker, recordNamespaces ...string) *Client {
+	return newClient(cluster, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces})
 }
 
 // As makes a client of the same cluster for another identity.
-func (c *Client) As(getter genericclioptions.RESTClientGetter, objects Objects) *Client {
-	return newClient(getter, objects, c.shared)
+func (c *Client) As(cluster Cluster) *Client {
+	return newClient(cluster, c.shared)
 }
 
-func newClient(getter genericclioptions.RESTClientGetter, objects Objects, all clusterWide) *Client {
+func newClient(cluster Cluster, all clusterWide) *Client {
 	setFieldManager()
-	connection := newConnection(getter, all.recordNamespaces)
+	connection := newConnection(cluster, all.recordNamespaces)
 	capabilities, records, contents := newCapabilityReader(connection), newRecordIndex(connection), newRecordReader(connection, all.cache)
-	begun := &operations{connection: connection, objects: objects, capabilities: capabilities, contents: contents, masker: all.masker}
+	begun := &operations{connection: connection, capabilities: capabilities, contents: contents, masker: all.masker}
 	namespaces := &namespaceManager{connection: connection, operations: begun, inUse: all.inUse}
 	defined := &definitions{connection: connection, capabilities: capabilities}
 	return &Client{
 		shared: all, connection: connection, capabilities: capabilities, records: records, contents: contents, operations: begun, definitions: defined,
-		inspector:   &inspector{connection: connection, objects: objects, contents: contents, capabilities: capabilities},
+		inspector:   &inspector{connection: connection, contents: contents, capabilities: capabilities},
 		uninstaller: &uninstaller{operations: begun, namespaces: namespaces, records: records},
 		writer: &releaseWriter{
 			connection: connection, charts: all.charts, operations: begun, capabilities: capabilities, records: records, namespaces: namespaces, definitions: defined,

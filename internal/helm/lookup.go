@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/action"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +15,8 @@ import (
 // (helm.sh/helm/v3/pkg/engine/lookup_func.go). It uses the identity that writes the
 // deployment. It returns one object, or a list if name is "", and an empty map for an object
 // that does not exist.
-func lookup(ctx context.Context, getter action.RESTClientGetter, apiVersion, kind, namespace, name string) (map[string]any, error) {
-	client, err := lookupClient(getter, apiVersion, kind, namespace)
+func lookup(ctx context.Context, clients Clients, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	client, err := lookupClient(clients, apiVersion, kind, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s %s: %w", apiVersion, kind, err)
 	}
@@ -37,26 +36,15 @@ func lookup(ctx context.Context, getter action.RESTClientGetter, apiVersion, kin
 }
 
 // lookupClient returns a client for a kind, in a namespace if the kind has namespaces.
-func lookupClient(getter action.RESTClientGetter, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
-	mapper, err := getter.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
+func lookupClient(clients Clients, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
 	wanted := schema.FromAPIVersionAndKind(apiVersion, kind)
-	mapping, err := mapper.RESTMapping(wanted.GroupKind(), wanted.Version)
+	mapping, err := clients.Mapper().RESTMapping(wanted.GroupKind(), wanted.Version)
 	if err != nil {
 		return nil, err
 	}
-	config, err := getter.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
+	objects := clients.Dynamic().Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == "" {
-		return objects.Resource(mapping.Resource), nil
+		return objects, nil
 	}
-	return objects.Resource(mapping.Resource).Namespace(namespace), nil
+	return objects.Namespace(namespace), nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"helm.sh/helm/v3/pkg/action"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
@@ -54,11 +53,7 @@ func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, w r
 // make creates a namespace unless it exists. Only a namespace that was created here has the
 // owner's label and is ever deleted.
 func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark release.Mark) error {
-	clientset, err := m.connection.clientset()
-	if err != nil {
-		return err
-	}
-	namespaces := clientset.CoreV1().Namespaces()
+	namespaces := m.connection.Typed().CoreV1().Namespaces()
 	if !d.Options.CreatesNamespace() {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
@@ -66,23 +61,23 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 		}
 		return nil
 	}
-	return m.inUse.make(ctx, d.Namespace, func() error { return createNamespace(ctx, clientset, d.Namespace, mark.Owner) })
+	return m.inUse.make(ctx, d.Namespace, func() error { return createNamespace(ctx, namespaces, d.Namespace, mark.Owner) })
 }
 
-func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, owner string) error {
+func createNamespace(ctx context.Context, namespaces corev1client.NamespaceInterface, name, owner string) error {
 	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name, storage.LabelOwner: owner}}}
-	_, err := clientset.CoreV1().Namespaces().Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err := namespaces.Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	if apierrors.IsForbidden(err) && exists(ctx, clientset, name) {
+	if apierrors.IsForbidden(err) && exists(ctx, namespaces, name) {
 		return nil // Some users may deploy and may not create namespaces.
 	}
 	return status.Named(err, "creating the namespace %s", name)
 }
 
-func exists(ctx context.Context, clientset kubernetes.Interface, namespace string) bool {
-	_, err := clientset.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+func exists(ctx context.Context, namespaces corev1client.NamespaceInterface, namespace string) bool {
+	_, err := namespaces.Get(ctx, namespace, metav1.GetOptions{})
 	return err == nil
 }
 
@@ -90,15 +85,11 @@ func exists(ctx context.Context, clientset kubernetes.Interface, namespace strin
 // annotations of others stay, as in Fleet 0.17. Earlier versions delete them
 // (internal/cmd/agent/deployer/deployer.go).
 func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
-	clientset, err := m.connection.clientset()
-	if err != nil {
-		return err
-	}
 	wanted := corev1apply.Namespace(namespace).WithLabels(labels).WithAnnotations(annotations)
 	// Releases can share a namespace. With one common field manager, each release would remove
 	// what the others have set.
 	options := metav1.ApplyOptions{FieldManager: fieldManager + "/" + name, Force: true}
-	if _, err := clientset.CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
+	if _, err := m.connection.Typed().CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
 		return status.Named(err, "setting labels and annotations of the namespace %s", namespace)
 	}
 	return nil
@@ -118,11 +109,7 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 	if !policy.DeleteNamespace && !policy.NamespaceKeys {
 		return nil, nil
 	}
-	clientset, err := m.connection.clientset()
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := clientset.CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
+	namespace, err := m.connection.Typed().CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -131,7 +118,7 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 	}
 	own := observed.Mark.Owner != "" && namespace.Labels[storage.LabelOwner] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
 	if policy.DeleteNamespace && own {
-		if inUse, err = m.remove(ctx, clientset, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
+		if inUse, err = m.remove(ctx, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
 			return nil, err
 		}
 	}
@@ -140,7 +127,7 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 
 // remove deletes a namespace that is empty and that no release is deployed to. It returns when
 // the namespace no longer exists, or with what prevents the deletion.
-func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (m *namespaceManager) remove(ctx context.Context, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	for _, name := range usedBy {
 		inUse = append(inUse, "release "+name)
 	}
@@ -148,13 +135,13 @@ func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Inte
 		return inUse, nil
 	}
 	isWritten, err := m.inUse.remove(ctx, namespace.Name, func() (err error) {
-		if inUse, err = inNamespace(ctx, m.connection.getter, namespace.Name); err != nil {
+		if inUse, err = inNamespace(ctx, m.connection, namespace.Name); err != nil {
 			return fmt.Errorf("checking whether the namespace %s is empty: %w", namespace.Name, err)
 		}
 		if len(inUse) > 0 {
 			return nil
 		}
-		return m.delete(ctx, clientset, namespace, timeout)
+		return m.delete(ctx, namespace, timeout)
 	})
 	if isWritten {
 		return []string{"a release that is being deployed"}, nil
@@ -170,9 +157,9 @@ func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observ
 }
 
 // delete deletes exactly this namespace and returns when it no longer exists.
-func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
+func (m *namespaceManager) delete(ctx context.Context, namespace *corev1.Namespace, timeout time.Duration) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
-	err := clientset.CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
+	err := m.connection.Typed().CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // Another client deleted or replaced it.
 	}
@@ -203,23 +190,11 @@ const namedObjects = 5
 
 // inNamespace names a few objects that would be deleted with a namespace. Objects that
 // Kubernetes creates by itself and objects with an owner do not count.
-func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace string) ([]string, error) {
-	found, err := getter.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
+func inNamespace(ctx context.Context, clients Clients, namespace string) ([]string, error) {
 	// A group that does not respond can contain anything.
-	lists, err := discovery.ServerPreferredNamespacedResources(found)
+	lists, err := discovery.ServerPreferredNamespacedResources(clients.Discovery())
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	config, err := getter.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
 	}
 	var (
 		mu    sync.Mutex
@@ -229,7 +204,7 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
 		looking.Go(panics.Recovering("listing the namespace", func() error {
-			found, err := kind.in(ctx, client.Resource(kind.resource).Namespace(namespace))
+			found, err := kind.in(ctx, clients.Metadata().Resource(kind.resource).Namespace(namespace))
 			mu.Lock()
 			defer mu.Unlock()
 			names = append(names, found...)

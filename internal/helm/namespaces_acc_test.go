@@ -39,10 +39,10 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.client = helm.New(connection, connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
+			o.client = helm.New(connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 			installing := o.client
 			if other {
-				installing = o.client.As(connection, connection)
+				installing = o.client.As(connection)
 			}
 			first := o.deployment(map[string]string{"one.yaml": configMapFile(o.namespace, "one")})
 			first.Options = fleetyaml.Options{DeleteNamespace: true}

@@ -111,11 +111,7 @@ func (x *recordIndex) eachRecord(ctx context.Context, namespaces []string, selec
 	for i, namespace := range namespaces {
 		listing.Go(func() error {
 			errs[i] = panics.Recovering("listing the release records", func() (err error) {
-				secrets, err := x.connection.secrets(namespace)
-				if err != nil {
-					return err
-				}
-				leftOuts[i], err = eachMetadataUpTo(ctx, secrets, selector, limit, see)
+				leftOuts[i], err = eachMetadataUpTo(ctx, x.connection.secrets(namespace), selector, limit, see)
 				return err
 			})()
 			return nil
@@ -171,11 +167,7 @@ func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision
 
 // named reads the labels of a record by its name. It returns nil if no record has that name.
 func (x *recordIndex) named(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	secrets, err := x.connection.secrets(namespace)
-	if err != nil {
-		return nil, err
-	}
-	record, err := secrets.Get(ctx, name, metav1.GetOptions{})
+	record, err := x.connection.secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // a missing release is a result, not an error
 	}
@@ -192,12 +184,8 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 	if err != nil {
 		return fmt.Errorf("writing labels: %w", err)
 	}
-	secrets, err := x.connection.secrets(namespace)
-	if err != nil {
-		return err
-	}
 	record := storage.RecordName(name, revision)
-	if _, err := secrets.Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := x.connection.secrets(namespace).Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("marking the record %s: %w", record, err)
 	}
 	return nil
@@ -205,13 +193,9 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 
 // history reads the metadata of all revisions of a release.
 func (x *recordIndex) history(ctx context.Context, namespace, name string) ([]release.Observed, error) {
-	secrets, err := x.connection.secrets(namespace)
-	if err != nil {
-		return nil, err
-	}
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 	var history []release.Observed
-	leftOut, err := eachMetadata(ctx, secrets, selector, func(record *metav1.PartialObjectMetadata) error {
+	leftOut, err := eachMetadata(ctx, x.connection.secrets(namespace), selector, func(record *metav1.PartialObjectMetadata) error {
 		history = append(history, storage.Observe(record))
 		return nil
 	})
@@ -237,10 +221,7 @@ func (x *recordIndex) remove(ctx context.Context, observed release.Observed) err
 	if err := unchanged(observed, release.Newest(history)); err != nil {
 		return err
 	}
-	secrets, err := x.connection.secrets(observed.Namespace)
-	if err != nil {
-		return err
-	}
+	secrets := x.connection.secrets(observed.Namespace)
 	slices.SortFunc(history, func(a, b release.Observed) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, revision := range history {
 		name := storage.RecordName(revision.Release, revision.Revision)

@@ -33,6 +33,7 @@ import (
 // the action, so each action gets its own.
 type operation struct {
 	config       *action.Configuration
+	clients      Clients
 	client       *kubeClient
 	records      *storage.Driver
 	masker       *mask.Masker
@@ -45,7 +46,6 @@ type operation struct {
 // operations starts operations on one cluster with one identity.
 type operations struct {
 	connection   *connection
-	objects      Objects
 	capabilities *capabilityReader
 	contents     *recordReader
 	// masker hides the secret values that the provider has.
@@ -59,24 +59,16 @@ func (o *operations) begin(ctx context.Context, namespace string, how settings) 
 	if err != nil {
 		return nil, err
 	}
-	clientset, err := o.connection.clientset()
-	if err != nil {
-		return nil, err
-	}
 	silent := func(string, ...any) {}
 	masker := o.masker.For()
 	masker.Publish(namespace)
-	metadata, err := o.connection.secrets(namespace)
-	if err != nil {
-		return nil, err
-	}
-	noted, cache := &requestErrors{}, &responseCache{existing: o.objects.Existing}
-	getter := recordingGetter{RESTClientGetter: o.connection.getter, requests: noted, cache: cache, masker: masker, ctx: ctx}
+	noted, cache := &requestErrors{}, &responseCache{existing: o.connection.Existing}
+	getter := recordingGetter{RESTClientGetter: o.connection, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
 		Client:   &kube.Client{Factory: recordingFactory{Factory: o.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
 		settings: how,
 		ctx:      ctx,
-		objects:  o.objects,
+		objects:  o.connection,
 		masker:   masker,
 		requests: noted,
 		cache:    cache,
@@ -85,10 +77,10 @@ func (o *operations) begin(ctx context.Context, namespace string, how settings) 
 		targets:  map[*resource.Info]bool{},
 		hooks:    newHookObjects(),
 	}
-	op := &operation{client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
-	op.records = storage.NewDriver(ctx, clientset.CoreV1().Secrets(namespace), metadata, namespace, masker, &client.checked, op.serves)
+	op := &operation{clients: o.connection, client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
+	op.records = storage.NewDriver(ctx, o.connection.Typed().CoreV1().Secrets(namespace), o.connection.secrets(namespace), namespace, masker, &client.checked, op.serves)
 	op.config = &action.Configuration{
-		RESTClientGetter: o.connection.getter,
+		RESTClientGetter: o.connection,
 		KubeClient:       client,
 		Releases:         helmstorage.Init(op.records),
 		Capabilities:     capabilities.capabilities.Copy(),

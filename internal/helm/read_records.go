@@ -53,12 +53,8 @@ func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
 // read reads the content of releases from their records. It reads the records of one owner
 // with a list, page by page. For records that the list does not contain, it sends one request
 // each.
-func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([]storage.Content, error) {
-	client, err := r.connection.clientset()
-	if err != nil {
-		return nil, err
-	}
-	found := make([]storage.Content, len(wanted))
+func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) []storage.Content {
+	client, found := r.connection.Typed(), make([]storage.Content, len(wanted))
 	listed := map[string]storage.Content{}
 	lists := map[recordList]int{}
 	for _, of := range wanted {
@@ -91,7 +87,7 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) ([
 		})
 	}
 	_ = reading.Wait() // Each result has its own error.
-	return found, nil
+	return found
 }
 
 // unverified returns inspections of records whose content is only shown.

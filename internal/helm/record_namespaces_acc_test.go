@@ -63,7 +63,7 @@ func TestAccRecordsOfSomeNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	limited := func(namespaces ...string) *helm.Client {
-		return helm.New(connection, connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil, namespaces...)
+		return helm.New(connection, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil, namespaces...)
 	}
 
 	proxy.Record()

@@ -52,7 +52,7 @@ func TestAccRemovalLosesAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.client = helm.New(connected, connected, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
+	o.client = helm.New(connected, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 	var lost atomic.Bool
 	proxy.Set(func(request *http.Request) faulttest.Fault {
 		isRecord := request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/"+firstRecord)

@@ -161,7 +161,7 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 	for i, object := range parsed {
 		listed[i] = manifest.Identify(object, observed.Namespace)
 	}
-	there, err := liveObjects(ctx, o.config.RESTClientGetter, observed, listed)
+	there, err := liveObjects(ctx, o.clients, observed, listed)
 	if err != nil {
 		return "", nil, err
 	}

@@ -32,19 +32,12 @@ type definitions struct {
 	capabilities *capabilityReader
 }
 
-func (c *definitions) client() (dynamic.ResourceInterface, error) {
-	client, err := c.connection.factory.DynamicClient()
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	return client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")), nil
+func (c *definitions) client() dynamic.ResourceInterface {
+	return c.connection.Dynamic().Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 }
 
 func (c *definitions) compare(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
-	client, err := c.client()
-	if err != nil {
-		return nil, err
-	}
+	client := c.client()
 	found := make([]release.Definition, len(wanted))
 	for i, definition := range wanted {
 		found[i].Name = definition.GetName()
@@ -179,11 +172,8 @@ func (c *definitions) replace(ctx context.Context, op *operation, d target.Deplo
 // replaceOne writes one definition. It tries again on a conflict: a controller can write the
 // status or the certificate at the same time.
 func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstructured) error {
-	client, err := c.client()
-	if err != nil {
-		return err
-	}
-	err = onConflict(ctx, func() error {
+	client := c.client()
+	err := onConflict(ctx, func() error {
 		live, err := client.Get(ctx, wanted.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 )
@@ -17,9 +15,9 @@ import (
 // operation adds the values of all Secrets to its masker before it sends them.
 
 // collectSecretsOfLookup adds the values of the Secrets that templates look up.
-func collectSecretsOfLookup(getter action.RESTClientGetter, masker *mask.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+func collectSecretsOfLookup(clients Clients, masker *mask.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
-		found, err := lookup(ctx, getter, apiVersion, kind, namespace, name)
+		found, err := lookup(ctx, clients, apiVersion, kind, namespace, name)
 		if err == nil {
 			masker.AddSecret(found)
 		}

@@ -11,10 +11,7 @@ import (
 // StoredRenderings returns the renderings of releases from their records. If values came from
 // Secrets, the content of the objects is hidden.
 func (c *Client) StoredRenderings(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
-	read, err := c.contents.read(ctx, unverified(observed))
-	if err != nil {
-		return nil, err
-	}
+	read := c.contents.read(ctx, unverified(observed))
 	recalled := make([]release.Rendering, len(read))
 	errs := make([]error, len(read))
 	for i, record := range read {

@@ -38,15 +38,11 @@ type valuesObject struct {
 }
 
 func readValuesObject(ctx context.Context, connection *connection, reference target.Reference) (valuesObject, error) {
-	clientset, err := connection.clientset()
-	if err != nil {
-		return valuesObject{}, err
-	}
 	of := func(meta metav1.ObjectMeta, data map[string]string) valuesObject {
 		return valuesObject{version: string(meta.UID) + "/" + meta.ResourceVersion, data: data}
 	}
 	if reference.Kind == target.Secret {
-		secret, err := clientset.CoreV1().Secrets(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+		secret, err := connection.Typed().CoreV1().Secrets(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 		if err != nil {
 			return valuesObject{}, fmt.Errorf("reading %s: %w", reference, err)
 		}
@@ -56,7 +52,7 @@ func readValuesObject(ctx context.Context, connection *connection, reference tar
 		}
 		return of(secret.ObjectMeta, data), nil
 	}
-	found, err := clientset.CoreV1().ConfigMaps(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+	found, err := connection.Typed().CoreV1().ConfigMaps(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 	if err != nil {
 		return valuesObject{}, fmt.Errorf("reading %s: %w", reference, err)
 	}

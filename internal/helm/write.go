@@ -192,17 +192,13 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	if checked := op.records.Rendered.Bare; checked != nil {
 		return checked, nil
 	}
-	mapper, err := x.connection.getter.ToRESTMapper()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
 	capabilities := op.config.Capabilities
 	made, err := x.charts.Chart(ctx, d, render.Revision{
 		Capabilities: target.Capabilities{
 			Version: capabilities.KubeVersion.Version, Major: capabilities.KubeVersion.Major, Minor: capabilities.KubeVersion.Minor, APIs: capabilities.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
-	}, collectSecretsOfLookup(x.connection.getter, op.masker), mapper)
+	}, collectSecretsOfLookup(x.connection, op.masker), x.connection.Mapper())
 	if err != nil {
 		return nil, err
 	}

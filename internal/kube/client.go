@@ -13,7 +13,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -76,14 +78,29 @@ func (c *Client) As(namespace, serviceAccount string) (*Client, error) {
 // ToRESTConfig gives a copy that the caller may change.
 func (c *Client) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
 
-// ToDiscoveryClient gives the shared discovery, cached in memory.
+// ToDiscoveryClient returns Discovery.
 func (c *Client) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return c.discovery, nil
 }
 
-// ToRESTMapper gives the shared mapper. The mapper reads discovery again when it does not find a
-// kind.
+// ToRESTMapper returns Mapper.
 func (c *Client) ToRESTMapper() (meta.RESTMapper, error) { return c.mapper, nil }
+
+// Typed gives a client of the API groups of Kubernetes.
+func (c *Client) Typed() kubernetes.Interface { return c.typed }
+
+// Dynamic gives a client of all kinds.
+func (c *Client) Dynamic() dynamic.Interface { return c.reader.dynamic }
+
+// Metadata gives a client that reads nothing of objects but their metadata.
+func (c *Client) Metadata() metadata.Interface { return c.reader.metadata }
+
+// Discovery gives the shared discovery, cached in memory.
+func (c *Client) Discovery() discovery.CachedDiscoveryInterface { return c.discovery }
+
+// Mapper gives the shared mapper. The mapper reads discovery again when it does not find a
+// kind.
+func (c *Client) Mapper() meta.RESTMapper { return c.mapper }
 
 // ToRawKubeConfigLoader is used for a default namespace only.
 func (c *Client) ToRawKubeConfigLoader() clientcmd.ClientConfig {

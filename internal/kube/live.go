@@ -269,12 +269,15 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 	defer cancel()
 	listed = make(namedObjects, len(wanted))
 	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
-	read, last := o.page, pages
+	read, last := o.ofObjects.page, pages
 	if key.depth == onlyMetadata {
-		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, o.metadataPage, metadataPages
+		options, last = metav1.ListOptions{Limit: metadataPageSize}, metadataPages
+		read = func(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {
+			return o.metadataPage(ctx, of, options, wanted)
+		}
 	}
 	for page := 1; ; page++ {
-		items, next, err := read(ctx, key.group, options, wanted)
+		items, next, err := read(ctx, key.group, options)
 		if err != nil {
 			return listed, false, fmt.Errorf("listing %s: %w", key.group.resource.Resource, err)
 		}
@@ -289,13 +292,8 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 	}
 }
 
-// page returns a page of a list, and the token of the next page.
-func (o *objectReader) page(ctx context.Context, of group, options metav1.ListOptions, _ map[string]bool) ([]unstructured.Unstructured, string, error) {
-	return o.ofObjects.page(ctx, of, options)
-}
-
-// metadataPage is like page, and leaves out what is not wanted: converting all metadata of a namespace
-// takes far longer than reading it.
+// metadataPage returns a page of a list, and the token of the next page. It leaves out what is not
+// wanted: converting all metadata of a namespace takes far longer than reading it.
 func (o *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions, wanted map[string]bool) ([]unstructured.Unstructured, string, error) {
 	page, err := o.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {

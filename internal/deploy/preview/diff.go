@@ -148,12 +148,9 @@ func (p *diffPreview) read(ctx context.Context, cluster Cluster, snapshot releas
 	if len(wanted) == 0 {
 		return read
 	}
-	found, err := cluster.Deployed(ctx, wanted)
-	for i, of := range wanted {
-		if err != nil {
-			found = append(found, release.Deployed{Err: err})
-		}
-		read[release.Key(of.Observed.Namespace, of.Observed.Release)] = found[i]
+	for i, found := range cluster.Deployed(ctx, wanted) {
+		of := wanted[i].Observed
+		read[release.Key(of.Namespace, of.Release)] = found
 	}
 	return read
 }

@@ -29,9 +29,8 @@ type Cluster interface {
 
 // ObjectReader reads what a plan is compared with.
 type ObjectReader interface {
-	// Deployed reads what upgrades of releases are merged from, in their order. An error means that
-	// no record was read.
-	Deployed(ctx context.Context, releases []release.Claimed) ([]release.Deployed, error)
+	// Deployed reads what upgrades of releases are merged from, in their order.
+	Deployed(ctx context.Context, releases []release.Claimed) []release.Deployed
 	// ExistingObjects finds objects that releases are to have and that belong to others.
 	ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error)
 	// Compare compares the live objects of releases with the wanted ones.

@@ -54,7 +54,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := helm.New(client, client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
+	cluster := helm.New(client, &render.Charts{Sandbox: &templates.Renderer{}}, &helm.RecordCache{}, nil)
 	unavailable := faulttest.Fault{Status: http.StatusServiceUnavailable}
 	proxy.Set(func(*http.Request) faulttest.Fault { return unavailable })
 	observed := release.Observed{Release: "db", Namespace: namespace, Revision: 1}

@@ -41,6 +41,10 @@ func (g realCluster) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	return release.Snapshot{UID: uid, Releases: releases, LeftOut: leftOut}, err
 }
 
+func (g realCluster) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+	return g.Client.Inspect(ctx, releases), nil
+}
+
 func (g realCluster) Creator(ctx context.Context, observed release.Observed) (release.Creator, error) {
 	name, isFleet, err := g.Origin(ctx, observed)
 	return release.Creator{Name: name, Fleet: isFleet}, err
@@ -51,14 +55,13 @@ func (g realCluster) Objects(ctx context.Context, releases []release.Observed) (
 	for i, observed := range releases {
 		claimed[i].Observed = observed
 	}
-	read, err := g.Deployed(ctx, claimed)
-	objects := make([][]string, len(read))
-	for i, found := range read {
+	objects := make([][]string, len(releases))
+	for i, found := range g.Deployed(ctx, claimed) {
 		for _, document := range found.Documents {
 			objects[i] = append(objects[i], document.Key())
 		}
 	}
-	return objects, err
+	return objects, nil
 }
 
 func realClusters(env *testenv.Env) run.Clusters {
@@ -68,7 +71,7 @@ func realClusters(env *testenv.Env) run.Clusters {
 		if err != nil {
 			return nil, err
 		}
-		return realCluster{Client: helm.New(client, client, charts, &helm.RecordCache{}, nil), kube: client}, nil
+		return realCluster{Client: helm.New(client, charts, &helm.RecordCache{}, nil), kube: client}, nil
 	}
 }
 

@@ -344,7 +344,8 @@ func TestClassifyLeavesOtherErrors(t *testing.T) {
 
 // expiring is a context whose deadline passes in the middle of a request.
 type expiring struct {
-	context.Context
+	context.Context //nolint:containedctx // It is a context itself.
+
 	deadline chan struct{}
 }
 
