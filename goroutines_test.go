@@ -10,25 +10,22 @@ import (
 	"testing"
 )
 
-// unrecovered returns the functions that start a goroutine, or fill a once or a singleflight,
+// unrecovered returns the functions that start a goroutine or fill a once
 // without a call of panics.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
-	return map[string]string{ //nolint:gosec // names of functions
+	return map[string]string{
 		"run.extendDeadline":    "it waits and cancels",
 		"helm.enter":            "it counts",
 		"helm.setFieldManager":  "it sets a variable",
 		"kustomize.limitCopies": "it sets a variable",
 		"connect.codecs":        "it makes a codec of compiled-in types",
-		"connect.credentials":   "fetch.Group.Do recovers, and the other function cancels",
 		"run.clusterRuns":       "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
 		"git.dialSSH":           "it closes a connection",
 		"git.connect":           "it closes a connection",
 		"git.advertise":         "it closes a connection",
 		"git.ask":               "it closes a connection",
-		"run.join":              "SnapshotCache.ask recovers around the question",
 		"fetch.WithIdleTimeout": "it cancels a context",
-		"fetch.Get":             "fetch.Group.Do recovers",
-		"git.tree":              "fetch.Group.Do recovers",
+		"fetch.join":            "Group.run recovers around the work",
 		"worker.serve":          "it runs in the worker process",
 		"worker.run":            "it runs in the worker process",
 		"worker.kill":           "it closes channels and pipes, and sends a signal",
@@ -111,7 +108,8 @@ func startsOf(declaration ast.Decl) []ast.Node {
 			case "Do":
 				from, _ := called.X.(*ast.Ident)
 				_, ok := node.Args[len(node.Args)-1].(*ast.FuncLit)
-				if ok && (from == nil || from.Name != "retry") { // retry.Do calls the function in the goroutine of its caller.
+				// retry.Do calls the function in the goroutine of its caller. fetch.Group.Do, with more arguments, recovers.
+				if ok && len(node.Args) <= 2 && (from == nil || from.Name != "retry") {
 					starts = append(starts, node)
 				}
 			}

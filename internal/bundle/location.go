@@ -163,7 +163,9 @@ func (c Chart) byURL() (Location, string) {
 		return Location{}, fmt.Sprintf("the scheme %s:// is not supported", parsed.Scheme)
 	}
 	if isGit {
-		at.Kind, at.Checksum, at.Format = Git, "", ""
+		at.Kind = Git
+		at.Checksum = ""
+		at.Format = ""
 		return at, ""
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" {

@@ -114,7 +114,10 @@ func (r Registry) Secrets() []string {
 
 // WithoutCredentials returns the registry without its credentials.
 func (r Registry) WithoutCredentials() Registry {
-	r.Username, r.Password, r.Token, r.Helper = "", "", "", nil
+	r.Username = ""
+	r.Password = ""
+	r.Token = ""
+	r.Helper = nil
 	return r
 }
 

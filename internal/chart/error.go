@@ -139,7 +139,9 @@ func shown(address string) string {
 	if err != nil {
 		return "(an address that is not a valid URL)"
 	}
-	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
+	parsed.User = nil
+	parsed.RawQuery = ""
+	parsed.Fragment = ""
 	return parsed.String()
 }
 

@@ -306,17 +306,12 @@ func TestFetchAfterTheFirstGaveUp(t *testing.T) {
 	for server.Requests(charttest.IndexPath) == 0 {
 		time.Sleep(time.Millisecond) // Until the request has arrived.
 	}
-	server.Break(charttest.IndexPath, 0)
-	second := make(chan error)
-	go func() {
-		_, _, err := fetcher.Fetch(t.Context(), chart, bundle.Pin{})
-		second <- err
-	}()
 	cancel()
 	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
 		t.Errorf("the first: %v, want context.Canceled", err)
 	}
-	if err := <-second; err != nil {
+	server.Break(charttest.IndexPath, 0)
+	if _, _, err := fetcher.Fetch(t.Context(), chart, bundle.Pin{}); err != nil {
 		t.Errorf("the second: %v", err)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/preview"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -30,7 +29,7 @@ func previewOf(entries map[string]cluster.Entry) *preview.Preview {
 	set := cluster.NewSet(entries, &render.Charts{}, &mask.Masker{})
 	return &preview.Preview{
 		Connect:     func(name string) (preview.Cluster, error) { return set.Connect(name) },
-		Connectable: set.IsConnectable, Snapshots: &run.SnapshotCache{}, Parallelism: 2, Timeout: 2 * time.Minute,
+		Connectable: set.IsConnectable, Snapshots: &preview.SnapshotCache{}, Parallelism: 2, Timeout: 2 * time.Minute,
 		Former: func(string, string) []release.Known { return nil },
 	}
 }

@@ -70,7 +70,10 @@ type Notify func(ctx context.Context, event Event)
 
 // Masked returns the event with each text as mask returns it.
 func (e Event) Masked(mask func(string) string) Event {
-	e.Target, e.Cluster, e.Bundle, e.Text = mask(e.Target), mask(e.Cluster), mask(e.Bundle), mask(e.Text)
+	e.Target = mask(e.Target)
+	e.Cluster = mask(e.Cluster)
+	e.Bundle = mask(e.Bundle)
+	e.Text = mask(e.Text)
 	e.Waits = release.Unready{Object: mask(e.Waits.Object), Reason: mask(e.Waits.Reason)}
 	if e.Err != nil {
 		e.Err = errors.New(mask(e.Err.Error()))

@@ -104,7 +104,9 @@ func (m *hclMasker) maskTexts(was, is any) (maskedWas, maskedIs any) {
 
 // markChanged marks the masked lines that have changed.
 func markChanged(before, after, masked string) string {
-	was, is, shown := strings.Split(before, "\n"), strings.Split(after, "\n"), strings.Split(masked, "\n")
+	was := strings.Split(before, "\n")
+	is := strings.Split(after, "\n")
+	shown := strings.Split(masked, "\n")
 	if len(is) != len(shown) || len(was) != len(is) {
 		return strings.Replace(masked, fromHCL, fromHCLChanged, 1)
 	}

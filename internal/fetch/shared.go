@@ -7,65 +7,90 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
-// Group runs work once for several callers that request it at the same time. The zero value is
-// ready for use.
+// Group does work once for all callers that request it at the same time. The zero value is ready
+// for use.
 type Group[V any] struct {
-	running singleflight.Group
+	mu      sync.Mutex
+	running map[string]*call[V]
 }
 
-// Do returns the result of work. The first caller of a key does the work, with its own context,
-// for all callers that arrive before the work is done. A caller whose own context ends stops
-// waiting. If this is the first caller, another caller starts the work again. An error or a panic
-// of the work is the error of all callers. doing describes the work, such as "fetching a chart".
+// call is work that callers wait for.
+type call[V any] struct {
+	waiting int
+	cancel  context.CancelFunc
+
+	done   chan struct{}
+	result V
+	err    error
+}
+
+// Do returns the result of work, or of work that another caller of the key has begun. A caller
+// whose own context ends stops waiting. The context of the work has the values of the first
+// caller's context, and ends when no caller waits any more. An error or a panic of the work is the
+// error of all callers. doing describes the work, such as "fetching a chart".
 func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.Context) (V, error)) (V, error) {
-	var none V
-	for ctx.Err() == nil {
-		result := g.running.DoChan(key, func() (any, error) {
-			var done V
-			// Data from a server can make a library panic, and no caller recovers in this
-			// goroutine.
-			err := panics.Recovering(doing, func() (err error) {
-				done, err = work(ctx)
-				return err
-			})()
-			if err != nil && isOver(ctx) {
-				return nil, gaveUpError{}
-			}
-			return done, err
-		})
+	if ctx.Err() == nil {
+		joined := g.join(ctx, key, doing, work)
 		select {
+		case <-joined.done:
+			return joined.result, joined.err
 		case <-ctx.Done():
-		case r := <-result:
-			if _, left := r.Err.(gaveUpError); left { //nolint:errorlint // it is from above
-				if isOver(ctx) {
-					<-ctx.Done()
-				}
-				continue
-			}
-			done, _ := r.Val.(V)
-			return done, r.Err
+			g.leave(key, joined)
 		}
 	}
+	var none V
 	return none, fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 }
 
-// gaveUpError reports that the context of the caller that did the work has ended.
-type gaveUpError struct{}
+func (g *Group[V]) join(ctx context.Context, key, doing string, work func(context.Context) (V, error)) *call[V] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	joined := g.running[key]
+	if joined == nil {
+		if g.running == nil {
+			g.running = map[string]*call[V]{}
+		}
+		joined = &call[V]{done: make(chan struct{})}
+		ctx, joined.cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // run and leave call it
+		g.running[key] = joined
+		go g.run(ctx, key, doing, joined, work)
+	}
+	joined.waiting++
+	return joined
+}
 
-func (gaveUpError) Error() string { return "the first caller was cancelled" }
+func (g *Group[V]) run(ctx context.Context, key, doing string, joined *call[V], work func(context.Context) (V, error)) {
+	defer joined.cancel()
+	// Data from a server can make a library panic, and no caller recovers in this goroutine.
+	joined.err = panics.Recovering(doing, func() (err error) {
+		joined.result, err = work(ctx)
+		return err
+	})()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end(key, joined)
+	close(joined.done)
+}
 
-// isOver reports whether a context has ended. Err of a context is set a moment after the
-// deadline, and a connection can fail by the deadline before that.
-func isOver(ctx context.Context) bool {
-	deadline, ends := ctx.Deadline()
-	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
+// leave stops waiting. Work that no caller waits for is canceled, and later callers do not share it.
+func (g *Group[V]) leave(key string, joined *call[V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if joined.waiting--; joined.waiting == 0 {
+		joined.cancel()
+		g.end(key, joined)
+	}
+}
+
+// end lets the next caller begin the work anew. The caller of end has locked g.
+func (g *Group[V]) end(key string, joined *call[V]) {
+	if g.running[key] == joined {
+		delete(g.running, key)
+	}
 }
 
 // Cache keeps the value that was made for a key, as long as the Cache exists. It never keeps an
@@ -80,7 +105,7 @@ type Cache[V any] struct {
 // Get returns the value for key. If there is none, create makes it, once for all callers, as in
 // Group.Do.
 func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(context.Context) (V, error)) (V, error) {
-	if known, ok := c.known(key); ok {
+	if known, ok := c.Known(key); ok {
 		return known, nil
 	}
 	remembered := failuresOf(ctx)
@@ -89,7 +114,7 @@ func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(conte
 		return none, err
 	}
 	made, err := c.group.Do(ctx, key, doing, func(ctx context.Context) (V, error) {
-		if known, ok := c.known(key); ok { // Made by another caller since.
+		if known, ok := c.Known(key); ok { // Made by another caller since.
 			return known, nil
 		}
 		made, err := create(ctx)
@@ -98,13 +123,14 @@ func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(conte
 		}
 		return made, err
 	})
-	if err != nil && !isOver(ctx) {
+	if err != nil && ctx.Err() == nil {
 		remembered.add(c, key, err)
 	}
 	return made, err
 }
 
-func (c *Cache[V]) known(key string) (V, bool) {
+// Known returns the value for key, if it has been made.
+func (c *Cache[V]) Known(key string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.made[key]

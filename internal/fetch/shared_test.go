@@ -32,9 +32,9 @@ func TestGroup(t *testing.T) {
 		"error":                               {err: errDown, works: 1},
 		"a deadline of the work is no end":    {err: context.DeadlineExceeded, works: 1},
 		"panic":                               {panics: true, works: 1},
-		"the first is cancelled":              {firstGivesUp: true, works: 2},
-		"the deadline of the first passes":    {firstGivesUp: true, byDeadline: true, works: 2},
-		"the first is cancelled, then errors": {firstGivesUp: true, err: errDown, works: 2},
+		"the first is cancelled":              {firstGivesUp: true, works: 1},
+		"the deadline of the first passes":    {firstGivesUp: true, byDeadline: true, works: 1},
+		"the first is cancelled, then errors": {firstGivesUp: true, err: errDown, works: 1},
 		"one that waits is cancelled":         {otherGivesUp: true, works: 1},
 	}
 	for name, tt := range tests {
@@ -103,6 +103,33 @@ func TestGroup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Work that no caller waits for ends, and the next caller begins it anew.
+func TestGroupWithoutCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group fetch.Group[string]
+		ended := false
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := group.Do(short, "web", "fetching web", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			ended = true
+			return "", ctx.Err()
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want that of the deadline", err)
+		}
+		synctest.Wait()
+		if !ended {
+			t.Error("the work goes on")
+		}
+		got, err := group.Do(t.Context(), "web", "fetching web", func(context.Context) (string, error) { return "made", nil })
+		if got != "made" || err != nil {
+			t.Errorf("the next caller: %q, %v", got, err)
+		}
+	})
 }
 
 // For one caller after the other.

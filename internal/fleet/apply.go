@@ -308,7 +308,7 @@ func (w *work) prepareOne(ctx context.Context, d target.Deployment) (preparedDep
 		return preparedDeployment{}, err
 	}
 	if _, known := w.run.view.clusters[d.Cluster]; !known {
-		return preparedDeployment{}, &MissingClusterError{Namespace: w.run.engine.settings.Namespace}
+		return preparedDeployment{}, fmt.Errorf("the management cluster has no Cluster of this name in namespace %s", w.run.engine.settings.Namespace)
 	}
 	rendering, err := w.run.engine.charts.Render(ctx, d)
 	if err != nil {
@@ -316,13 +316,6 @@ func (w *work) prepareOne(ctx context.Context, d target.Deployment) (preparedDep
 	}
 	translated, err := newEntry(d)
 	return preparedDeployment{deployment: d, rendering: rendering, entry: translated}, err
-}
-
-// MissingClusterError reports a cluster that the management cluster does not have.
-type MissingClusterError struct{ Namespace string }
-
-func (e *MissingClusterError) Error() string {
-	return fmt.Sprintf("the management cluster has no Cluster of this name in namespace %s", e.Namespace)
 }
 
 // put writes the Bundle. contentOf decides about the entries of other clusters.

@@ -58,7 +58,9 @@ func newEntry(d target.Deployment) (entry, error) {
 	helm.Values = d.PlainValues()
 	helm.DisablePreProcess = true
 	// helm.Values already has the values of the other sources, and the charts are among the files.
-	helm.ValuesFiles, helm.TemplateValues, helm.DisableDependencyUpdate = nil, nil, false
+	helm.ValuesFiles = nil
+	helm.TemplateValues = nil
+	helm.DisableDependencyUpdate = false
 	// With a timeout, an agent repeats a failed operation without end.
 	helm.TimeoutSeconds = 0
 	options.Helm = &helm

@@ -91,7 +91,9 @@ func (a access) accountFor(at location, entitled bool) account {
 		found = a.anonymous
 	}
 	if !entitled {
-		found.credentials, found.app, found.withheld = Credentials{}, nil, true
+		found.credentials = Credentials{}
+		found.app = nil
+		found.withheld = true
 	}
 	return found
 }

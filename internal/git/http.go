@@ -51,7 +51,11 @@ type authTransport struct {
 // RoundTrip implements http.RoundTripper.
 func (t authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	at, by := t.accountFor(request)
-	username, password, ok, err := "", "", false, by.err
+	var (
+		username, password string
+		ok                 bool
+	)
+	err := by.err
 	if err == nil {
 		username, password, ok, err = by.basic(request.Context(), at.user)
 	}

@@ -54,11 +54,15 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 		if findings[i].Err = manifest.Err; manifest.Err != nil {
 			continue
 		}
-		looked, objects, places = append(looked, releases[i]), append(objects, manifest.Objects), append(places, i)
+		looked = append(looked, releases[i])
+		objects = append(objects, manifest.Objects)
+		places = append(places, i)
 	}
 	for i, finding := range n.connection.Inspect(ctx, looked, objects) {
 		record := read[places[i]]
-		finding.RecordChanged, finding.Chart, finding.Version = record.Changed, record.Chart, record.Version
+		finding.RecordChanged = record.Changed
+		finding.Chart = record.Chart
+		finding.Version = record.Version
 		findings[places[i]] = finding
 	}
 	return findings

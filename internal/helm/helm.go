@@ -119,7 +119,9 @@ func (c *Client) As(cluster Cluster) *Client {
 func newClient(cluster Cluster, all clusterWide) *Client {
 	setFieldManager()
 	connection := newConnection(cluster, all.recordNamespaces)
-	capabilities, records, contents := newCapabilityReader(connection), newRecordIndex(connection), newRecordReader(connection, all.cache)
+	capabilities := newCapabilityReader(connection)
+	records := newRecordIndex(connection)
+	contents := newRecordReader(connection, all.cache)
 	begun := &operations{connection: connection, capabilities: capabilities, contents: contents, masker: all.masker}
 	namespaces := &namespaceManager{connection: connection, operations: begun, inUse: all.inUse}
 	defined := &definitions{connection: connection, capabilities: capabilities}

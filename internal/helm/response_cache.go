@@ -46,7 +46,10 @@ type cachedResponse struct {
 func (c *responseCache) expect(objects kube.ResourceList) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.responses, c.expected, c.found, c.paths = nil, objects, nil, make(map[string]bool, len(objects))
+	c.responses = nil
+	c.expected = objects
+	c.found = nil
+	c.paths = make(map[string]bool, len(objects))
 	for _, object := range objects {
 		c.paths[pathOf(object)] = true
 	}

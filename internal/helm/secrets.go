@@ -34,7 +34,10 @@ func (r errorRecorder) collectSecretsOfLive(refused *http.Request) {
 		return
 	}
 	request := refused.Clone(refused.Context())
-	request.Method, request.Body, request.ContentLength, request.URL.RawQuery = http.MethodGet, nil, 0, ""
+	request.Method = http.MethodGet
+	request.Body = nil
+	request.ContentLength = 0
+	request.URL.RawQuery = ""
 	request.Header.Del("Content-Type")
 	request.Header.Set("Accept", "application/json")
 	response, err := r.next.RoundTrip(request)

@@ -71,7 +71,9 @@ func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action
 	if observed != nil {
 		revision = observed.Revision
 	}
-	op.records.Newest, op.records.By, op.records.Edit = revision, w.Claimant(), op.records.Distrust
+	op.records.Newest = revision
+	op.records.By = w.Claimant()
+	op.records.Edit = op.records.Distrust
 	if action.Writes() && (w.Check != nil || len(w.Planned) > 0) {
 		if err := x.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
@@ -169,7 +171,9 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
 	}
 	w.Mark.UninstallPolicy.OwnValues = w.Mark.UninstallPolicy.OwnValues && storage.MarkOf(record.Labels).UninstallPolicy.OwnValues
-	seen, by, content := storage.ObservedOf(record), w.Claimant(), storage.RecordOf(op.records.AsStored(record))
+	seen := storage.ObservedOf(record)
+	by := w.Claimant()
+	content := storage.RecordOf(op.records.AsStored(record))
 	proof, isProven := by.ProofOf(seen)
 	if !by.Trusts(seen) || isProven && seen.Content != "" && !content.Matches(proof, seen) {
 		return release.Written{Observed: seen, Untrusted: true}, nil

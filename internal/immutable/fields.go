@@ -65,7 +65,9 @@ func MayDiffer(former, wanted map[string]any) bool {
 
 func changed(rules []rule, former, live, wanted map[string]any, alike bool) []string {
 	var found []string
-	before, now, after := plain(former), plain(live), plain(wanted)
+	before := plain(former)
+	now := plain(live)
+	after := plain(wanted)
 	for _, rule := range rules {
 		if rule.allows != nil && rule.allows(now, after) {
 			continue

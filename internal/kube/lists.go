@@ -105,7 +105,9 @@ func (l *lists) begin(key sharedKey) {
 			list.found, list.complete, list.err = list.read(list.ctx, key, list.wanted)
 			return nil
 		})(); err != nil {
-			list.found, list.complete, list.err = nil, false, err
+			list.found = nil
+			list.complete = false
+			list.err = err
 		}
 		list.cancel()
 		close(list.done)

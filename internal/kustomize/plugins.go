@@ -80,7 +80,9 @@ func (c *confinement) pluginsAt(at string) ([]*resource.Resource, error) {
 		return nil, err
 	}
 	resources := content.Resources
-	content.TypeMeta, content.MetaData, content.Resources = types.TypeMeta{}, nil, nil
+	content.TypeMeta = types.TypeMeta{}
+	content.MetaData = nil
+	content.Resources = nil
 	if !reflect.ValueOf(content).IsZero() {
 		return nil, fmt.Errorf("%s configures plugins, so it may only list resources", strings.TrimPrefix(file, "/"))
 	}

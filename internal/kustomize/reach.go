@@ -21,11 +21,6 @@ const (
 	nodeWeight = 32
 )
 
-// TooLargeError reports that a kustomization reads too much.
-type TooLargeError struct{ Reason string }
-
-func (e *TooLargeError) Error() string { return e.Reason }
-
 // reach is how much kustomize reads.
 type reach struct {
 	folders int
@@ -37,9 +32,9 @@ func (r reach) plus(other reach) (reach, error) {
 	r.bytes += min(other.bytes, math.MaxInt32)
 	switch {
 	case r.folders > maxFolders:
-		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d kustomizations are referenced (each counts as often as it is referenced)", maxFolders)}
+		return r, fmt.Errorf("more than %d kustomizations are referenced (each counts as often as it is referenced)", maxFolders)
 	case r.bytes > maxBytes:
-		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d MiB are read (a file counts as often as it is referenced, an alias as its content)", maxBytes>>20)}
+		return r, fmt.Errorf("more than %d MiB are read (a file counts as often as it is referenced, an alias as its content)", maxBytes>>20)
 	}
 	return r, nil
 }

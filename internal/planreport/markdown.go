@@ -238,7 +238,9 @@ func (t *Target) details(change *sameChange) string {
 	var lines []string
 	for _, s := range t.Sources {
 		if d.Action == Remove {
-			s.CommitAfter, s.Subject, s.Author = "", "", ""
+			s.CommitAfter = ""
+			s.Subject = ""
+			s.Author = ""
 		}
 		if s.Bundle == d.Bundle && s.CommitBefore+s.CommitAfter != "" {
 			lines = append(lines, "- commit "+s.text()+"\n")

@@ -171,7 +171,9 @@ func (t *Target) key() key { return key{t.Owner, t.Name} }
 // edit replaces all texts of an entry that are not the provider's own. name is for texts of one
 // line, and text for the others.
 func (t *Target) edit(name, text func(string) string) {
-	t.Owner, t.Name, t.Run = name(t.Owner), name(t.Name), name(t.Run)
+	t.Owner = name(t.Owner)
+	t.Name = name(t.Name)
+	t.Run = name(t.Run)
 	t.Operation, t.Unknown = Operation(name(string(t.Operation))), text(t.Unknown)
 	for i := range t.Clusters {
 		t.Clusters[i].edit(name, text)

@@ -182,7 +182,10 @@ func (in *Input) written(wanted target.Deployment) *Deployment {
 		d.Action, d.TakenOver = Change, true
 	}
 	rendering := in.Plan.Renderings[key]
-	d.Namespace, d.Release, d.Chart, d.Version = wanted.Namespace, wanted.Release, rendering.Chart, rendering.Version
+	d.Namespace = wanted.Namespace
+	d.Release = wanted.Release
+	d.Chart = rendering.Chart
+	d.Version = rendering.Version
 	if !wanted.Unpinned {
 		d.DigestAfter = wanted.Digest
 	}

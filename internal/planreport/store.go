@@ -96,8 +96,12 @@ func (t *Target) isOrdered() bool {
 // fill replaces nil lists by empty ones, because readers of the JSON rely on lists that are not
 // null.
 func (t *Target) fill() {
-	t.Clusters, t.Bundles, t.Deployments = orEmpty(t.Clusters), orEmpty(t.Bundles), orEmpty(t.Deployments)
-	t.Stages, t.Warnings, t.Sources = orEmpty(t.Stages), orEmpty(t.Warnings), orEmpty(t.Sources)
+	t.Clusters = orEmpty(t.Clusters)
+	t.Bundles = orEmpty(t.Bundles)
+	t.Deployments = orEmpty(t.Deployments)
+	t.Stages = orEmpty(t.Stages)
+	t.Warnings = orEmpty(t.Warnings)
+	t.Sources = orEmpty(t.Sources)
 	for i := range t.Clusters {
 		t.Clusters[i].Groups = orEmpty(t.Clusters[i].Groups)
 	}

@@ -166,6 +166,9 @@ func (t *Target) isRepeatedBy(other *Target) bool {
 
 // isRepeated reports whether two deployments are the same without what was read from clusters.
 func isRepeated(stored, own Deployment) bool {
-	stored.Notes, stored.Diff, own.Notes, own.Diff = nil, "", nil, ""
+	stored.Notes = nil
+	stored.Diff = ""
+	own.Notes = nil
+	own.Diff = ""
 	return reflect.DeepEqual(stored, own)
 }

@@ -87,7 +87,7 @@ const (
 type Set struct{ policies []compiled }
 
 // New compiles policies for the clusters of the configuration. They are checked in the order of
-// their names. The error joins *InvalidError values, or reports that there are too many policies.
+// their names.
 func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*Set, error) {
 	if len(policies) > maxPolicies {
 		return nil, fmt.Errorf("more than %d policies", maxPolicies)
@@ -97,7 +97,7 @@ func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*
 	for _, policy := range sorted {
 		made, err := policy.compile(clusters, groups)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("policy %s: %w", policy.Name, err)
 		}
 		set.policies = append(set.policies, made)
 	}
@@ -187,7 +187,10 @@ func (c *checker) add(rule string, of *object, text string) {
 	}
 	violation := Violation{Policy: c.policy.name, Action: c.policy.action, Rule: rule, Cluster: c.deployment.Cluster, Bundle: c.deployment.Bundle, Text: text}
 	if of != nil {
-		violation.Object, violation.File, violation.kind, violation.name = of.Key(), of.File, of.Kind, of.Name
+		violation.Object = of.Key()
+		violation.File = of.File
+		violation.kind = of.Kind
+		violation.name = of.Name
 	}
 	c.found = append(c.found, violation)
 }

@@ -86,22 +86,6 @@ type ServiceAccounts struct {
 	Required bool
 }
 
-// InvalidError reports what is wrong with a policy. Field is "" for the whole policy.
-type InvalidError struct {
-	Policy, Field string
-	Err           error
-}
-
-func (e *InvalidError) Error() string {
-	if e.Field == "" {
-		return fmt.Sprintf("policy %s: %v", e.Policy, e.Err)
-	}
-	return fmt.Sprintf("policy %s: %s: %v", e.Policy, e.Field, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *InvalidError) Unwrap() error { return e.Err }
-
 // compiled is a policy that is compiled for checks.
 type compiled struct {
 	name     string
@@ -155,7 +139,7 @@ func (p Policy) compile(clusters []target.Cluster, groups []target.Group) (compi
 		c.action = Deny
 	}
 	if p.hasNoRules() {
-		return compiled{}, &InvalidError{Policy: p.Name, Err: errors.New("it has no rules")}
+		return compiled{}, errors.New("it has no rules")
 	}
 	if err := c.compileScope(p, clusters, groups); err != nil {
 		return compiled{}, err
@@ -173,7 +157,7 @@ func (p Policy) compile(clusters []target.Cluster, groups []target.Group) (compi
 	} {
 		var err error
 		if *list.to, err = compileGlobs(list.texts); err != nil {
-			return compiled{}, &InvalidError{Policy: p.Name, Field: list.field, Err: err}
+			return compiled{}, fmt.Errorf("%s: %w", list.field, err)
 		}
 	}
 	return c, errors.Join(c.compileCharts(p), c.compileAccounts(p), c.compileRequirements(p))
@@ -194,7 +178,7 @@ func (p Policy) hasNoRules() bool {
 // compileScope refuses a scope that would select nothing: no one would notice such a policy.
 func (c *compiled) compileScope(p Policy, clusters []target.Cluster, groups []target.Group) (err error) {
 	invalid := func(field string, err error) error {
-		return &InvalidError{Policy: p.Name, Field: "applies_to." + field, Err: err}
+		return fmt.Errorf("applies_to.%s: %w", field, err)
 	}
 	empty := errors.New("the list is empty, so the policy would apply to nothing")
 	if p.Scope.Clusters != nil {
@@ -240,12 +224,12 @@ func (c *compiled) compileCharts(p Policy) error {
 	for _, chart := range p.Charts {
 		source, err := compileGlob(chart.Source)
 		if err != nil {
-			return &InvalidError{Policy: p.Name, Field: "charts", Err: err}
+			return fmt.Errorf("charts: %w", err)
 		}
 		made := allowedChart{source: source, text: chart.Source}
 		if chart.Version != "" {
 			if made.version, err = semver.NewConstraint(chart.Version); err != nil {
-				return &InvalidError{Policy: p.Name, Field: "charts", Err: fmt.Errorf("version %q: %w", chart.Version, err)}
+				return fmt.Errorf("charts: version %q: %w", chart.Version, err)
 			}
 			made.text += " " + chart.Version
 		}
@@ -260,20 +244,20 @@ func (c *compiled) compileAccounts(p Policy) (err error) {
 	}
 	c.accounts = &allowedAccounts{preset: p.Accounts.Default, required: p.Accounts.Required}
 	if c.accounts.allowed, err = compileGlobs(p.Accounts.Allowed); err != nil {
-		return &InvalidError{Policy: p.Name, Field: "service_accounts.allowed", Err: err}
+		return fmt.Errorf("service_accounts.allowed: %w", err)
 	}
 	if c.accounts.preset != "" && !c.accounts.allowed.allow(c.accounts.preset) {
-		return &InvalidError{Policy: p.Name, Field: "service_accounts.default", Err: fmt.Errorf("%q is not in allowed", c.accounts.preset)}
+		return fmt.Errorf("service_accounts.default: %q is not in allowed", c.accounts.preset)
 	}
 	return nil
 }
 
 func (c *compiled) compileRequirements(p Policy) (err error) {
 	if c.objectLabels, err = requirementsOf(p.Labels); err != nil {
-		return &InvalidError{Policy: p.Name, Field: "labels", Err: err}
+		return fmt.Errorf("labels: %w", err)
 	}
 	if c.annotations, err = requirementsOf(p.Annotations); err != nil {
-		return &InvalidError{Policy: p.Name, Field: "annotations", Err: err}
+		return fmt.Errorf("annotations: %w", err)
 	}
 	return nil
 }

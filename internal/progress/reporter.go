@@ -49,7 +49,9 @@ func NewTerminal(to io.Writer, width func() int) *Reporter {
 }
 
 func start(r *Reporter) *Reporter {
-	r.closed, r.ended, r.more = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	r.closed = make(chan struct{})
+	r.ended = make(chan struct{})
+	r.more = make(chan struct{}, 1)
 	run := r.writeLines
 	if r.width != nil {
 		run = r.drawSummary

@@ -169,7 +169,9 @@ func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags
 	if helm.Chart != "" || helm.Repo != "" || helm.Version != "" {
 		diagnostics.Add(diags, report.TwoCharts(m.Name.ValueString()))
 	}
-	helm.Repo, helm.Chart, helm.Version = chart.Repo.ValueString(), chart.Name.ValueString(), chart.Version.ValueString()
+	helm.Repo = chart.Repo.ValueString()
+	helm.Chart = chart.Name.ValueString()
+	helm.Version = chart.Version.ValueString()
 	return helm
 }
 

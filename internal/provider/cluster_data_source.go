@@ -73,7 +73,10 @@ func (d *clusterDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	data.Reachable = types.BoolValue(err == nil)
-	data.Reason, data.UID, data.KubeVersion, data.APIVersions = types.StringNull(), types.StringNull(), types.StringNull(), types.ListNull(types.StringType)
+	data.Reason = types.StringNull()
+	data.UID = types.StringNull()
+	data.KubeVersion = types.StringNull()
+	data.APIVersions = types.ListNull(types.StringType)
 	if err != nil {
 		data.Reason = types.StringValue(report.Sentence(err))
 	} else {

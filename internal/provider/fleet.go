@@ -50,7 +50,7 @@ type providerData struct {
 	// registry finds targets of this process that want the same release.
 	registry *plan.Registry
 	// snapshots are the snapshots of clusters that plans of this process have read.
-	snapshots *run.SnapshotCache
+	snapshots *preview.SnapshotCache
 }
 
 func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, error) {
@@ -74,7 +74,7 @@ func newProviderData(s config.Settings, masker *mask.Masker) (*providerData, err
 	templates := client.New(s.RenderTimeout)
 	f := &providerData{
 		Settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
-		registry: &plan.Registry{}, snapshots: &run.SnapshotCache{},
+		registry: &plan.Registry{}, snapshots: &preview.SnapshotCache{},
 	}
 	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Boundary: boundary, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
 	f.source = source.New(source.Config{

@@ -154,7 +154,9 @@ func (m *gitRepoResourceModel) request(ctx context.Context, prior *gitRepoResour
 
 // setPlanned sets the computed attributes of a plan. planned is nil if bundles are not known yet.
 func (m *gitRepoResourceModel) setPlanned(planned *source.Planned, prior *gitRepoResourceModel) {
-	m.Commit, m.Bundles, m.Contents = types.StringUnknown(), types.MapUnknown(bundleObjectType()), types.MapUnknown(types.StringType)
+	m.Commit = types.StringUnknown()
+	m.Bundles = types.MapUnknown(bundleObjectType())
+	m.Contents = types.MapUnknown(types.StringType)
 	if planned == nil {
 		return
 	}

@@ -114,7 +114,9 @@ func (d *imageTagsDataSource) Read(ctx context.Context, req datasource.ReadReque
 		diagnostics.Add(&resp.Diagnostics, report.NoTag(data.Image.ValueString(), err))
 		return
 	}
-	data.Repository, data.Tag, data.Digest = types.StringValue(found.Image), types.StringValue(found.Tag.Tag), types.StringValue(found.Digest)
+	data.Repository = types.StringValue(found.Image)
+	data.Tag = types.StringValue(found.Tag.Tag)
+	data.Digest = types.StringValue(found.Digest)
 	data.Reference = types.StringValue(found.Pinned())
 	const most = 100
 	data.Tags = framework.StringListValue(found.Tags[:min(most, len(found.Tags))])

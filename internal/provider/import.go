@@ -51,7 +51,9 @@ func (p *providerData) importTarget(ctx context.Context, name string, only []str
 	if p.Management.Delivers() {
 		scope.EngineUnknown = p.fleetEngine == nil
 	} else {
-		scope.Clusters, scope.ClustersUnknown, scope.ConnectionUnknown = only, p.ClustersUnknown, p.clusters.ConnectionUnknown
+		scope.Clusters = only
+		scope.ClustersUnknown = p.ClustersUnknown
+		scope.ConnectionUnknown = p.clusters.ConnectionUnknown
 		if only == nil {
 			scope.Clusters = p.clusters.Names()
 		}
@@ -76,7 +78,11 @@ func (p *providerData) importTarget(ctx context.Context, name string, only []str
 
 // setDefaults sets the defaults of a target of which only the deployments are known.
 func setDefaults(m *targetModel) {
-	m.Wait, m.DeploymentTimeout, m.MaxHistory = types.BoolValue(true), types.StringValue(defaultTimeout), types.Int64Value(defaultMaxHistory)
-	m.TakeOwnership, m.AllowEmpty, m.DeletionProtection = types.BoolValue(false), types.BoolValue(false), types.BoolValue(false)
+	m.Wait = types.BoolValue(true)
+	m.DeploymentTimeout = types.StringValue(defaultTimeout)
+	m.MaxHistory = types.Int64Value(defaultMaxHistory)
+	m.TakeOwnership = types.BoolValue(false)
+	m.AllowEmpty = types.BoolValue(false)
+	m.DeletionProtection = types.BoolValue(false)
 	m.PlanObjects, m.Drift = types.BoolValue(true), types.StringValue(string(deploy.DriftLive))
 }

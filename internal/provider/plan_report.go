@@ -63,7 +63,10 @@ func (r planReporter) add(ctx context.Context, in planreport.Input, diags *diag.
 	if !r.planReport.IsWanted() || diags.HasError() {
 		return
 	}
-	in.Owner, in.Prior, in.Groups, in.Shown = r.Owner, r.before.known.Records, r.Groups, r.masker.Shown
+	in.Owner = r.Owner
+	in.Prior = r.before.known.Records
+	in.Groups = r.Groups
+	in.Shown = r.masker.Shown
 	in.Clusters, _ = r.clusters.Facts()
 	in.Sources = r.sources(ctx)
 	id := r.before.ID.ValueString()

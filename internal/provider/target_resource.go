@@ -175,7 +175,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	marker, f := private.Replacement, r.providerData.withFormer(private)
-	name, records, settings := model.Name.ValueString(), model.known.Records, model.settings(&resp.Diagnostics)
+	name := model.Name.ValueString()
+	records := model.known.Records
+	settings := model.settings(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

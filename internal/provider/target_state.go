@@ -56,7 +56,9 @@ func (m *targetModel) shown() state.Shown {
 
 // setShown converts to values of Terraform.
 func (m *targetModel) setShown(shown state.Shown) {
-	m.Deployments, m.Records, m.Clusters = framework.MapOfStrings(shown.Deployments), framework.MapOfStrings(shown.Records), framework.MapOfStrings(shown.Clusters)
+	m.Deployments = framework.MapOfStrings(shown.Deployments)
+	m.Records = framework.MapOfStrings(shown.Records)
+	m.Clusters = framework.MapOfStrings(shown.Clusters)
 	m.NotReady = framework.MapOfStrings(shown.NotReady)
 	if shown.NotReadyUnknown {
 		m.NotReady = types.MapUnknown(types.StringType)

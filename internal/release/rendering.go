@@ -89,7 +89,9 @@ func (r Rendering) KnownHashes() map[string]string {
 // plan showed. No object of it is known.
 func (r Rendering) Unpredicted() Rendering {
 	r.Irreproducible = "its last apply rendered other objects than the plan had shown"
-	r.Varying, r.NamesVary, r.RenderEach = nil, true, true
+	r.Varying = nil
+	r.NamesVary = true
+	r.RenderEach = true
 	return r
 }
 

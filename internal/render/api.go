@@ -34,7 +34,7 @@ func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Ren
 	if !ok {
 		return c.plan(ctx, d)
 	}
-	made, err := c.planned.get(ctx, key, func() (planned, error) {
+	made, err := c.planned.get(ctx, key, func(ctx context.Context) (planned, error) {
 		rendering, err := c.plan(ctx, d)
 		return planned{rendering}, err
 	})

@@ -101,13 +101,13 @@ func (c *Charts) chart(ctx context.Context, d target.Deployment, revision Revisi
 // result, it is rendered once for all clusters with equal input. Other deployments, such as those
 // with random passwords, are rendered for each cluster.
 func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup) (Files, error) {
-	render := func() (Files, error) { return c.Sandbox.Apply(ctx, d, revision, lookup) }
+	render := func(ctx context.Context) (Files, error) { return c.Sandbox.Apply(ctx, d, revision, lookup) }
 	key, ok := planKey(d)
 	if !ok {
-		return render()
+		return render(ctx)
 	}
 	if known, ok := c.planned.known(key); !ok || known.RenderEach {
-		return render()
+		return render(ctx)
 	}
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }

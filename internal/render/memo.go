@@ -6,9 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -19,7 +17,7 @@ const maxRemembered = 64 << 20
 // memo caches the renderings of deployments, so that deployments with equal input on many clusters
 // are rendered once. The zero value is empty. Its results are shared and must not be changed.
 type memo[V interface{ size() int }] struct {
-	running singleflight.Group
+	running fetch.Group[V]
 
 	mu   sync.Mutex
 	made map[string]V
@@ -27,29 +25,17 @@ type memo[V interface{ size() int }] struct {
 }
 
 // get returns the result of create for the key. Failures are not cached.
-func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error)) (V, error) {
+func (m *memo[V]) get(ctx context.Context, key string, create func(context.Context) (V, error)) (V, error) {
 	if known, ok := m.known(key); ok {
 		return known, nil
 	}
-	result, err, shared := m.running.Do(key, func() (_ any, err error) {
-		defer panics.Recover("rendering", &err) // A panic below singleflight ends the process.
-		made, err := create()
+	return m.running.Do(ctx, key, "rendering", func(ctx context.Context) (V, error) {
+		made, err := create(ctx)
 		if err == nil {
 			m.remember(key, made)
 		}
 		return made, err
 	})
-	if err != nil && shared && ctx.Err() == nil { // The context of the first caller can have been cancelled.
-		return recovered(create)
-	}
-	made, _ := result.(V)
-	return made, err
-}
-
-// recovered calls create and returns a panic as an error.
-func recovered[V any](create func() (V, error)) (made V, err error) {
-	defer panics.Recover("rendering", &err)
-	return create()
 }
 
 func (m *memo[V]) known(key string) (V, bool) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -11,16 +12,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// If a rendering panics, all callers that wait for it get the panic as an error. The same applies
-// to the attempt that each of them makes after that. No error contains the text of the panic, which
-// can contain values.
+// If a rendering panics, all callers that wait for it get the panic as an error. No error contains
+// the text of the panic, which can contain values.
 func TestMemoRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var of memo[planned]
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		create := func() (planned, error) {
+		create := func(context.Context) (planned, error) {
 			once.Do(func() { close(begun) })
 			<-goOn
 			panic("password=hunter2")
@@ -46,7 +46,7 @@ func TestMemoRecovers(t *testing.T) {
 			}
 		}
 		// Nothing is cached.
-		made, err := of.get(t.Context(), "key", func() (planned, error) { return planned{release.Rendering{Chart: "web"}}, nil })
+		made, err := of.get(t.Context(), "key", func(context.Context) (planned, error) { return planned{release.Rendering{Chart: "web"}}, nil })
 		if err != nil || made.Chart != "web" {
 			t.Errorf("got %v, %v", made, err)
 		}

@@ -26,7 +26,7 @@ func Replaced(name string, kept int) []Message {
 // Orphans reports releases that the state does not contain and the target does not want.
 func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) []Message {
 	var lines []string
-	for _, orphan := range preview.UnwantedOrphans(orphans, wanted) {
+	for _, orphan := range unwantedOrphans(orphans, wanted) {
 		objects := strings.Join(orphan.Objects, ", ")
 		if objects == "" {
 			objects = "its record cannot be read"
@@ -41,6 +41,18 @@ func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) [
 		listOf(lines)+"\n\nA killed apply can have created them, or any user who may create Secrets there. They are not removed: "+
 			"an apply removes only releases in the state. Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, "+
 			"or deploy its bundle with this target again and then remove the bundle.")
+}
+
+// unwantedOrphans returns the orphans that no deployment is to have. The apply adopts the wanted
+// ones.
+func unwantedOrphans(orphans []deploy.Orphan, wanted []target.Deployment) []deploy.Orphan {
+	isWanted := map[string]bool{}
+	for _, d := range wanted {
+		isWanted[d.Cluster+" "+release.Key(d.Namespace, d.Release)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(orphans), func(o deploy.Orphan) bool {
+		return isWanted[o.Cluster+" "+release.Key(o.Namespace, o.Release)]
+	})
 }
 
 // Ownership reports which releases and objects an apply takes over from others, and which it

@@ -183,7 +183,9 @@ func (r *rollout) advancePartition(at *progress, p partition) (begin, held []int
 			if fresh >= r.maxNew {
 				continue
 			}
-			fresh, all, here = fresh+1, all+1, here+1
+			fresh++
+			all++
+			here++
 		case ready:
 			if all >= r.max || here >= p.max {
 				continue
@@ -226,9 +228,13 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 	if min(r.max, p.max) == 0 {
 		return &HeldError{Reason: fmt.Sprintf("the rollout strategy of bundle %s has a maxUnavailable of 0, so ready deployments are not upgraded", r.bundle)}
 	}
-	where, counted, most := "", r.members, r.max
+	where := ""
+	counted := r.members
+	most := r.max
 	if count(r.members, at.isUnavailable) < r.max {
-		where, counted, most = "partition "+p.name+" of ", p.members, p.max
+		where = "partition " + p.name + " of "
+		counted = p.members
+		most = p.max
 	}
 	return &HeldError{Reason: fmt.Sprintf("in %sthe rollout of bundle %s, %s not ready, so maxUnavailable (%d) allows no upgrade of a ready cluster",
 		where, r.bundle, at.clusters(counted, at.isUnavailable), most)}

@@ -195,7 +195,9 @@ func check(node *yaml.Node, depth int) error {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		return &DamagedError{Line: node.Line, Reason: "an encrypted file has no anchors and aliases"}
 	}
-	node.HeadComment, node.LineComment, node.FootComment = "", "", ""
+	node.HeadComment = ""
+	node.LineComment = ""
+	node.FootComment = ""
 	for _, child := range node.Content {
 		if err := check(child, depth+1); err != nil {
 			return err

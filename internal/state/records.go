@@ -78,8 +78,14 @@ func storedOf(known release.Known) storedRelease {
 
 func storedRecord(record deploy.Record) storedRelease {
 	stored := storedOf(record.Current())
-	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
-	stored.HidesNames, stored.Accepted, stored.HandedOver, stored.BundleLabels = record.HidesNames, record.Accepted, record.HandedOver, record.BundleLabels
+	stored.Chart = record.Chart
+	stored.Version = record.Version
+	stored.Message = record.Message
+	stored.Waits = record.Waits
+	stored.HidesNames = record.HidesNames
+	stored.Accepted = record.Accepted
+	stored.HandedOver = record.HandedOver
+	stored.BundleLabels = record.BundleLabels
 	if record.State != status.Ready {
 		stored.State = record.State
 	}

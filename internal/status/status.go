@@ -95,7 +95,9 @@ type Changes struct {
 // TakingOver returns the changes with a number of deployments that are taken over. Those of them that
 // count as added count as changed instead.
 func (c Changes) TakingOver(number, added int) Changes {
-	c.Added, c.Changed, c.TakenOver = c.Added-added, c.Changed+added, number
+	c.Added -= added
+	c.Changed += added
+	c.TakenOver = number
 	return c
 }
 

@@ -414,7 +414,9 @@ const digestVersion = "v1"
 // value.
 func digest(d Deployment, content string) (string, error) {
 	deployed := d.Options
-	deployed.Diff, deployed.Ignore, deployed.CorrectDrift = nil, nil, nil
+	deployed.Diff = nil
+	deployed.Ignore = nil
+	deployed.CorrectDrift = nil
 	options, err := json.Marshal(deployed) // Keys of maps are sorted.
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of the options: %w", err)

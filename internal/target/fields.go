@@ -38,7 +38,9 @@ func parseFieldReads(text string) []segment {
 }
 
 func pathOf(match []string) []string {
-	path, indexed, key := match[1], match[2], match[3]
+	path := match[1]
+	indexed := match[2]
+	key := match[3]
 	if indexed == "" {
 		return strings.Split(path[1:], ".")
 	}

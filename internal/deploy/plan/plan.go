@@ -214,7 +214,9 @@ func Compare(desired Desired, prior map[deploy.Key]deploy.Record, remark bool) C
 	steps, there := change.steps(desired, held, remark)
 	order := rollout.NewOrder(steps)
 	forecast := rollout.Simulate(order)
-	change.Stages, change.Order, change.Needs = forecast.Text, stagesOf(forecast, steps), order.Needs()
+	change.Stages = forecast.Text
+	change.Order = stagesOf(forecast, steps)
+	change.Needs = order.Needs()
 	change.RemovalNeeds = union(desired.Needs, change.Needs)
 	for i, step := range steps {
 		key := deploy.KeyOf(step.Deployment)

@@ -50,7 +50,10 @@ func (p *Plan) writtenRecord(d target.Deployment) Record {
 		NamesDependOnCluster: !namesKnown && rendering.NamesDependOnCluster,
 	}
 	if !deploy.FactsOf(d, p.Prior).NeedsWrite() {
-		planned.State, planned.Message, planned.Counts, planned.NamesVary = prior.State, prior.Message, prior.Counts, prior.NamesVary
+		planned.State = prior.State
+		planned.Message = prior.Message
+		planned.Counts = prior.Counts
+		planned.NamesVary = prior.NamesVary
 		planned.ReadinessUnknown = false
 	}
 	return planned

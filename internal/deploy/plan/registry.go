@@ -91,7 +91,9 @@ func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
 			conflicts = append(conflicts, r.conflicts(name, releases)...)
 		}
 	}
-	known.instance, known.config, known.releases = wants.Instance, wants.Config, releases
+	known.instance = wants.Instance
+	known.config = wants.Config
+	known.releases = releases
 	slices.SortFunc(conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Ours, b.Ours), cmp.Compare(a.Theirs, b.Theirs)) })
 	return conflicts, sameName
 }
@@ -151,7 +153,9 @@ func (r *Registry) Drop(name, instance string) {
 	if known.releases != nil && instance != "" && known.instance != instance {
 		return
 	}
-	known.releases, known.instance, known.config = nil, "", nil
+	known.releases = nil
+	known.instance = ""
+	known.config = nil
 }
 
 // Deploys notes which deployments of a target exist after the apply, and which clusters can serve more
@@ -160,7 +164,9 @@ func (r *Registry) Deploys(name string, keys map[deploy.Key]bool, gainKinds map[
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.target(name)
-	known.deploys, known.gainKinds, known.planned = keys, gainKinds, true
+	known.deploys = keys
+	known.gainKinds = gainKinds
+	known.planned = true
 }
 
 // MayGainKinds reports whether a target that was planned before the named one can add kinds to a

@@ -461,7 +461,9 @@ func (s sides) key() (key [sha256.Size]byte) {
 }
 
 func (p *diffPreview) addObjectChanges(change comparedChange, preview diff.Preview, alterations []diff.ObjectChange) {
-	preview.Cluster, preview.Bundle, preview.Objects = change.key.Cluster, change.key.Bundle, alterations
+	preview.Cluster = change.key.Cluster
+	preview.Bundle = change.key.Bundle
+	preview.Objects = alterations
 	if preview.IsEmpty() {
 		return
 	}

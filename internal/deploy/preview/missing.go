@@ -8,7 +8,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -84,16 +83,4 @@ func (p *Preview) MissingDependencies(ctx context.Context, planned *plan.Plan, b
 		}
 	}
 	return failures
-}
-
-// UnwantedOrphans returns the orphans that no deployment is to have. The apply adopts the wanted
-// ones.
-func UnwantedOrphans(orphans []deploy.Orphan, wanted []target.Deployment) []deploy.Orphan {
-	isWanted := map[string]bool{}
-	for _, d := range wanted {
-		isWanted[d.Cluster+" "+release.Key(d.Namespace, d.Release)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(orphans), func(o deploy.Orphan) bool {
-		return isWanted[o.Cluster+" "+release.Key(o.Namespace, o.Release)]
-	})
 }

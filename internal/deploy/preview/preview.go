@@ -63,7 +63,7 @@ type Preview struct {
 	Runner      *run.Runner
 	Charts      UpgradeCharts
 	// Snapshots are shared by all plans of a process.
-	Snapshots   *run.SnapshotCache
+	Snapshots   *SnapshotCache
 	Parallelism int
 	// Timeout is how long a plan waits for the responses of clusters to one question.
 	Timeout time.Duration
@@ -86,7 +86,7 @@ func (p *Preview) Snapshot(ctx context.Context, name string) (Cluster, release.S
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	snapshot, err := p.Snapshots.Get(ctx, name, func(ctx context.Context) (release.Snapshot, error) { return run.PrefetchSnapshot(ctx, cluster) })
+	snapshot, err := p.Snapshots.Get(ctx, name, "reading the cluster", func(ctx context.Context) (release.Snapshot, error) { return run.PrefetchSnapshot(ctx, cluster) })
 	return cluster, snapshot, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -75,7 +74,7 @@ func TestOwnershipIsDenied(t *testing.T) {
 			t.Parallel()
 			p := &Preview{
 				Connect:     func(cluster string) (Cluster, error) { return nil, test.fails(cluster) },
-				Connectable: func(string) bool { return true }, Snapshots: &run.SnapshotCache{}, Parallelism: 2,
+				Connectable: func(string) bool { return true }, Snapshots: &SnapshotCache{}, Parallelism: 2,
 			}
 			planned := &plan.Plan{Change: plan.Change{Prior: test.prior}, Renderings: map[deploy.Key]release.Rendering{}}
 			for _, cluster := range []string{"b", "a"} {

@@ -23,7 +23,7 @@ func TestReports(t *testing.T) {
 	nobody := func(string) (run.Cluster, error) { return nil, errors.New("nobody is asked") }
 	preview := &Preview{
 		Connect:     func(string) (Cluster, error) { return nil, errors.New("nobody is asked") },
-		Connectable: func(string) bool { return false }, Runner: run.New(nobody, 1), Snapshots: &run.SnapshotCache{}, Parallelism: 1,
+		Connectable: func(string) bool { return false }, Runner: run.New(nobody, 1), Snapshots: &SnapshotCache{}, Parallelism: 1,
 		Former: func(string, string) []release.Known { return nil },
 	}
 	d := target.Deployment{

@@ -56,7 +56,9 @@ func newApplyProgress(ctx context.Context, notify notifiers, request Request, re
 
 // setStages sets the stages that the plan shows.
 func (p *applyProgress) setStages(stages []deploy.Stage) {
-	p.stages, p.stageOf, p.started = stages, map[deploy.Key]int{}, make([]bool, len(stages))
+	p.stages = stages
+	p.stageOf = map[deploy.Key]int{}
+	p.started = make([]bool, len(stages))
 	for number, stage := range stages {
 		for _, key := range stage.Deployments {
 			p.stageOf[key] = number
@@ -141,7 +143,9 @@ var _ release.Listener = (*deploymentProgress)(nil)
 func (d *deploymentProgress) start(action release.Action) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.doing, d.began, d.attempt = action.Doing(), time.Now(), 1
+	d.doing = action.Doing()
+	d.began = time.Now()
+	d.attempt = 1
 	d.send(deploy.Event{Kind: deploy.DeploymentStarted})
 }
 
@@ -214,7 +218,9 @@ func (d *deploymentProgress) end(err error) {
 }
 
 func (d *deploymentProgress) send(event deploy.Event) {
-	event.Key, event.Doing, event.Attempt = d.key, d.doing, d.attempt
+	event.Key = d.key
+	event.Doing = d.doing
+	event.Attempt = d.attempt
 	if !d.began.IsZero() {
 		event.Elapsed = time.Since(d.began)
 	}

@@ -36,7 +36,9 @@ type clusterRun struct {
 
 // clusterRuns returns the runs that a request needs, by cluster.
 func (r *Runner) clusterRuns(request Request, results *results, progress *applyProgress) map[string]*clusterRun {
-	runs, snapshots, index := map[string]*clusterRun{}, &clusterSnapshots{}, request.index()
+	runs := map[string]*clusterRun{}
+	snapshots := &clusterSnapshots{}
+	index := request.index()
 	moves := request.moveCandidates().Moves()
 	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(snapshots.all()) })
 	to := func(cluster string) *clusterRun {

@@ -16,7 +16,9 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	d, prior, known := w.d, w.prior, w.knownAfterFailure(written)
+	d := w.d
+	prior := w.prior
+	known := w.knownAfterFailure(written)
 	observed, err := w.run.snapshot.cluster.Release(ctx, d.Namespace, d.Release)
 	if w.had && !prior.IsAt(d) {
 		// The working release is the one that the deployment was to move from. The new release may

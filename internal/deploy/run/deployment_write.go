@@ -164,7 +164,10 @@ func (w *deploymentWrite) adopt(ctx context.Context, record *deploy.Record, writ
 	}
 	ready := w.run.request.Ready[w.key]
 	if w.stays() && (!ready || w.prior.State == status.Ready) {
-		record.State, record.Message, record.Counts, record.NamesVary = w.prior.State, w.prior.Message, w.prior.Counts, w.prior.NamesVary
+		record.State = w.prior.State
+		record.Message = w.prior.Message
+		record.Counts = w.prior.Counts
+		record.NamesVary = w.prior.NamesVary
 		return nil
 	}
 	if !ready {

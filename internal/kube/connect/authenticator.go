@@ -90,10 +90,8 @@ func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
 		if known, err := a.current(); known != nil || err != nil { // Read for another request since.
 			return known, err
 		}
-		// The deadline of a request does not count as the limit.
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.limit)
+		limited, cancel := context.WithTimeout(ctx, a.limit)
 		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
 		got, err := a.read(limited)
 		a.finish(got, err, errors.Is(limited.Err(), context.DeadlineExceeded))
 		return got, err

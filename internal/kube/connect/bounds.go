@@ -92,7 +92,9 @@ func (l limitingTransport) limit(request *http.Request, response *http.Response)
 	watches := request.URL.Query().Has("watch")
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
-		what, limit, watches = "an error", failureLimit, false
+		what = "an error"
+		limit = failureLimit
+		watches = false
 	case watches:
 		what = "an event"
 		if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {

@@ -201,16 +201,22 @@ func (c Connection) restConfig(kubeconfigs *Kubeconfigs, masker *mask.Masker) (*
 		config.ServerName = c.TLSServerName
 	}
 	if c.ClusterCACertificate != "" {
-		config.Insecure, config.CAData, config.CAFile = false, []byte(c.ClusterCACertificate), ""
+		config.Insecure = false
+		config.CAData = []byte(c.ClusterCACertificate)
+		config.CAFile = ""
 	}
 	if c.Insecure {
-		config.Insecure, config.CAData, config.CAFile = true, nil, ""
+		config.Insecure = true
+		config.CAData = nil
+		config.CAFile = ""
 	}
 	if c.ImpersonateUser != "" {
 		config.Impersonate.UserName = c.ImpersonateUser
 	}
 	config.UserAgent = userAgent
-	config.QPS, config.Burst, config.Timeout = unlimited, defaultBurst, defaultRequestTimeout
+	config.QPS = unlimited
+	config.Burst = defaultBurst
+	config.Timeout = defaultRequestTimeout
 	if c.QPS > 0 {
 		config.QPS = c.QPS
 	}

@@ -105,7 +105,10 @@ func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token
 		return "", err
 	}
 	if token = by.TokenFile; token != "" {
-		by.Token, by.TokenFile, by.Exec = "", "", nil // The token file takes precedence.
+		// The token file takes precedence.
+		by.Token = ""
+		by.TokenFile = ""
+		by.Exec = nil
 	}
 	return token, nil
 }

@@ -51,7 +51,10 @@ func newRequest(d target.Deployment) Request {
 	d, content := render.Open(d)
 	of := d.Bundle
 	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
-	d.Cluster, d.Partitions, d.Public = "", nil, nil // Equal input is rendered alike.
+	// Equal input is rendered alike.
+	d.Cluster = ""
+	d.Partitions = nil
+	d.Public = nil
 	return Request{Deployment: d, Content: content}
 }
 

@@ -245,7 +245,9 @@ func (a *analysis) compare(first rendered) knowledge {
 	if err != nil {
 		return knowledge{reason: why, namesVary: true}
 	}
-	varying, seeds, sameHooks := map[string]bool{}, map[int]bool{}, true
+	varying := map[string]bool{}
+	seeds := map[int]bool{}
+	sameHooks := true
 	for v, run := range a.runs {
 		if run.err == nil && sameOutputs(run.files, first.files) {
 			seeds[v.seed] = true

@@ -249,9 +249,13 @@ func (s *seed) lookup(apiVersion, kind, namespace, name string) (map[string]any,
 
 func (s *seed) object(apiVersion, kind, namespace, name string) map[string]any {
 	const length = 12
-	data, labels, annotations := map[string]any{}, map[string]any{}, map[string]any{}
+	data := map[string]any{}
+	labels := map[string]any{}
+	annotations := map[string]any{}
 	for _, key := range s.keys() {
-		data[key], labels[key], annotations[key] = s.encoded(length), s.text(length, letters), s.text(length, letters)
+		data[key] = s.encoded(length)
+		labels[key] = s.text(length, letters)
+		annotations[key] = s.text(length, letters)
 	}
 	metadata := map[string]any{
 		"name": name, "namespace": namespace, "uid": s.text(length, digits), "resourceVersion": s.text(length, digits),

@@ -88,7 +88,9 @@ func trace(c *chart.Chart, values chartutil.Values, p Environment, number int) (
 
 // prepare reads the templates of a chart. It returns the files to run, in the order of Helm.
 func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment, s *seed) ([]templateContext, error) {
-	t.files, t.texts, t.walked = map[string]string{}, map[string]string{}, map[*parse.Tree]bool{}
+	t.files = map[string]string{}
+	t.texts = map[string]string{}
+	t.walked = map[*parse.Tree]bool{}
 	t.templates = template.New("gotpl").Option("missingkey=zero")
 	var capabilities any = p.Capabilities
 	if p.ask != nil || p.anyVersion {
