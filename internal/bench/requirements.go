@@ -16,28 +16,31 @@ func requirementsSection(contest contestResult, scale scaleResult, engine engine
 func requirements(contest contestResult, scale scaleResult, engine engineResult) []requirementRow {
 	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
 	const peer = "helm-provider"
-	rows := []requirementRow{
-		contest.ratioRow("first apply", small, install, peer, 1.0/3, "≤ 1/3"),
-		contest.ratioRow("first apply, the aim", small, install, peer, 1.0/5, "≤ 1/5"),
-		contest.ratioRow("change one value everywhere", small, change, peer, 1.0/3, "≤ 1/3"),
-		contest.ratioRow("plan, nothing changed, with live drift detection", small, nothing, peer, 1, "≤ 1"),
-		contest.ratioRow("destroy", small, destroy, peer, 1.0/2, "≤ 1/2"),
+	var rows []requirementRow
+	for _, of := range []struct {
+		step      step
+		time, cpu float64
+	}{
+		{install, 0.18, 0.15}, {change, 0.18, 0.15}, {nothing, 0.3, 0.2}, {remove, 0.33, 0.25}, {destroy, 0.33, 0.25},
+	} {
+		rows = append(rows, contest.ratioRow(stepTitle(of.step), small, of.step, peer, seconds, of.time),
+			contest.ratioRow(stepTitle(of.step)+": CPU, with Terraform", small, of.step, peer, cpu, of.cpu))
 	}
 	for _, wait := range []bool{true, false} {
 		middling := cell{Work: work{Releases: 10, Objects: 40}, Network: "50ms", Wait: wait}
 		for _, s := range []step{install, change} {
 			what := fmt.Sprintf("releases of 40 objects, 50 ms%s: %s", waiting(wait), s)
-			rows = append(rows, contest.ratioRow(what, middling, s, "helm", 1.0/4, "≤ 1/4"))
+			rows = append(rows, contest.ratioRow(what, middling, s, "helm", seconds, 0.25))
 		}
 	}
 	return append(rows, scale.memoryRow(), scale.growthRow(), scale.processesRow(), engine.timeRow(), engine.memoryRow(), engine.requestsRow())
 }
 
-// ratioRow compares this provider's median with another's.
-func (r contestResult) ratioRow(what string, in cell, s step, other string, limit float64, text string) requirementRow {
-	row := requirementRow{What: what, Limit: text + " of " + title(other), Measured: notMeasured, Floor: "–", Verdict: "–"}
-	own, there := r.of(in, "fleet", s, seconds)
-	against, compared := r.of(in, other, s, seconds)
+// ratioRow compares this provider's median of a number of seconds with another's.
+func (r contestResult) ratioRow(what string, in cell, s step, other string, of number, limit float64) requirementRow {
+	row := requirementRow{What: what, Limit: fmt.Sprintf("≤ %.2f of %s", limit, title(other)), Measured: notMeasured, Floor: "–", Verdict: "–"}
+	own, there := r.of(in, "fleet", s, of)
+	against, compared := r.of(in, other, s, of)
 	if !there || !compared {
 		return row
 	}
@@ -48,7 +51,7 @@ func (r contestResult) ratioRow(what string, in cell, s step, other string, limi
 	if !in.Wait {
 		lowest = "floor"
 	}
-	if floor, there := r.of(in, lowest, s, seconds); there {
+	if floor, there := r.of(in, lowest, s, of); there {
 		row.Floor = fmt.Sprintf("%.3f (%.2f s)", floor.Median/against.Median, floor.Median)
 	}
 	return row
