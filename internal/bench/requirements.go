@@ -24,7 +24,7 @@ func requirements(contest contestResult, scale scaleResult, engine engineResult)
 		{install, 0.18, 0.15}, {change, 0.18, 0.15}, {nothing, 0.3, 0.2}, {remove, 0.33, 0.25}, {destroy, 0.33, 0.25},
 	} {
 		rows = append(rows, contest.ratioRow(stepTitle(of.step), small, of.step, peer, seconds, of.time),
-			contest.ratioRow(stepTitle(of.step)+": CPU, with Terraform", small, of.step, peer, cpu, of.cpu))
+			contest.ratioRow(stepTitle(of.step)+": CPU", small, of.step, peer, cpu, of.cpu))
 	}
 	for _, wait := range []bool{true, false} {
 		middling := cell{Work: work{Releases: 10, Objects: 40}, Network: "50ms", Wait: wait}
