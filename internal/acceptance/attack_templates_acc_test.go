@@ -39,7 +39,7 @@ func hostileTemplates() map[string]hostileTemplate {
 		"a long text":         {template: `{{ repeat 1000000000 "x" | quote | len }}`, want: exceeds},
 		"nested ranges":       {template: `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`, want: exceeds},
 		"many objects":        {template: "x\n{{ range until 2000 }}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c{{ . }} }\ndata: { a: {{ repeat 10000 \"x\" }} }\n{{ end }}", want: "the limit for a release, 16 MiB", atPlan: "bundle app"},
-		"keys without end":    {template: `{{ range until 100000 }}{{ $_ := genCA "a" 1 }}{{ end }}`, want: exceeds},
+		"keys without end":    {template: `{{ range until 100000 }}{{ range until 100000 }}{{ $_ := genCA "a" 1 }}{{ end }}{{ end }}`, want: exceeds},
 	}
 }
 
