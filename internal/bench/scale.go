@@ -192,7 +192,7 @@ resource "fleet_cluster_target" "all" {
 func scaleConfiguration(t task, all []entry) string {
 	var clusters strings.Builder
 	for _, e := range all {
-		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %q }\n", e.name, t.kubeconfig, e.context)
+		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %q, namespaces = [%q] }\n", e.name, t.kubeconfig, e.context, e.namespace)
 	}
 	return fleetProvider(clustersBlock(clusters.String()), t.charts()) + scaleTarget
 }
