@@ -1,13 +1,11 @@
 package helm
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"strings"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
@@ -15,35 +13,37 @@ import (
 )
 
 // UncheckedError reports that Helm was about to act on text that was not written from checked
-// objects, or that it read other objects from that text. Both are errors of this provider.
-type UncheckedError struct{ Reason string }
+// objects. It is an error of this provider.
+type UncheckedError struct {
+	// Document counts from 1.
+	Document int
+}
 
 func (e *UncheckedError) Error() string {
-	return "nothing was sent, because Helm reads the manifest differently: " + e.Reason + "; this is an error of the provider"
+	return fmt.Sprintf("nothing was sent, because Helm has changed the manifest: document %d was not checked; this is an error of the provider", e.Document)
 }
 
 // checkedDocuments are the documents that an operation has written from objects that it has read
-// and checked. Helm's client builds objects from no other text.
+// and checked. They are looked up and not read again, so what is written to a cluster is what was
+// checked.
 type checkedDocuments struct {
 	mu sync.Mutex
-	// objects maps the hash of a document to its object. The namespace of an object can be "".
-	objects map[[sha256.Size]byte]objectID
+	// objects maps the hash of a document to its object.
+	objects map[[sha256.Size]byte]*unstructured.Unstructured
 }
 
 func (c *checkedDocuments) add(written []manifest.Written) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.objects == nil {
-		c.objects = map[[sha256.Size]byte]objectID{}
+		c.objects = map[[sha256.Size]byte]*unstructured.Unstructured{}
 	}
 	for _, document := range written {
-		c.objects[hashOf(document.Text)] = objectID{
-			kind: document.Object.GroupVersionKind().GroupKind(), namespace: document.Object.GetNamespace(), name: document.Object.GetName(),
-		}
+		c.objects[hashOf(document.Text)] = document.Object
 	}
 }
 
-// Write writes objects as a stream that Helm's client may read.
+// Write writes objects as a stream that Helm may pass on.
 func (c *checkedDocuments) Write(objects []*unstructured.Unstructured) (string, error) {
 	written, err := manifest.Write(objects)
 	if err != nil {
@@ -76,11 +76,11 @@ func (c *checkedDocuments) stream(written []manifest.Written, err error) string 
 	return manifest.Stream(written)
 }
 
-// in returns the objects that were checked of the documents in a text.
-func (c *checkedDocuments) in(text string) ([]objectID, error) {
+// in returns the objects of the documents in a text. They are shared, and must not be changed.
+func (c *checkedDocuments) in(text string) ([]*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found []objectID
+	var found []*unstructured.Unstructured
 	for document := range strings.SplitSeq("\n"+text, "\n---\n") {
 		document = withoutSource(document)
 		if strings.TrimSpace(document) == "" {
@@ -88,7 +88,7 @@ func (c *checkedDocuments) in(text string) ([]objectID, error) {
 		}
 		object, known := c.objects[hashOf(document)]
 		if !known {
-			return nil, &UncheckedError{Reason: fmt.Sprintf("document %d was not checked", len(found)+1)}
+			return nil, &UncheckedError{Document: len(found) + 1}
 		}
 		found = append(found, object)
 	}
@@ -105,23 +105,4 @@ func withoutSource(document string) string {
 
 func hashOf(document string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.TrimSpace(document)))
-}
-
-// compare compares the objects that Helm built from a text with those that were checked. namespace
-// is that of objects without one.
-func compare(checked []objectID, built kube.ResourceList, namespace string) error {
-	if len(built) != len(checked) {
-		return &UncheckedError{Reason: fmt.Sprintf("it has %d objects, and %d were checked", len(built), len(checked))}
-	}
-	for i, info := range built {
-		want := checked[i]
-		want.namespace = cmp.Or(want.namespace, namespace)
-		if !info.Namespaced() {
-			want.namespace = ""
-		}
-		if got := idOf(info); got != want {
-			return &UncheckedError{Reason: fmt.Sprintf("object %d is %s, and %s was checked", i+1, got, want)}
-		}
-	}
-	return nil
 }

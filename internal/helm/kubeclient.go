@@ -30,11 +30,13 @@ type kubeClient struct {
 	*kube.Client
 	settings
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client exists for one operation
-	ctx      context.Context
-	objects  Objects
-	masker   *mask.Masker
-	requests *requestErrors
-	cache    *responseCache
+	ctx       context.Context
+	clients   Clients
+	objects   Objects
+	requester *requester
+	masker    *mask.Masker
+	requests  *requestErrors
+	cache     *responseCache
 	// checked are the documents from which objects may be built.
 	checked checkedDocuments
 	// notOwned are the keys of objects that the release no longer has, and that belong to no release.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -63,19 +62,20 @@ func (o *operations) begin(ctx context.Context, namespace string, how settings) 
 	masker := o.masker.For()
 	masker.Publish(namespace)
 	noted, cache := &requestErrors{}, &responseCache{existing: o.connection.Existing}
-	getter := recordingGetter{RESTClientGetter: o.connection, requests: noted, cache: cache, masker: masker, ctx: ctx}
 	client := &kubeClient{
-		Client:   &kube.Client{Factory: recordingFactory{Factory: o.connection.factory, getter: getter}, Namespace: namespace, Log: silent},
-		settings: how,
-		ctx:      ctx,
-		objects:  o.connection,
-		masker:   masker,
-		requests: noted,
-		cache:    cache,
-		deleted:  map[*resource.Info]bool{},
-		changed:  map[*resource.Info]bool{},
-		targets:  map[*resource.Info]bool{},
-		hooks:    newHookObjects(),
+		Client:    &kube.Client{Factory: o.connection.factory, Namespace: namespace, Log: silent},
+		settings:  how,
+		ctx:       ctx,
+		clients:   o.connection,
+		objects:   o.connection,
+		requester: &requester{connect: o.connection.ToRESTConfig, requests: noted, cache: cache, masker: masker, ctx: ctx},
+		masker:    masker,
+		requests:  noted,
+		cache:     cache,
+		deleted:   map[*resource.Info]bool{},
+		changed:   map[*resource.Info]bool{},
+		targets:   map[*resource.Info]bool{},
+		hooks:     newHookObjects(),
 	}
 	op := &operation{clients: o.connection, client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
 	op.records = storage.NewDriver(ctx, o.connection.Typed().CoreV1().Secrets(namespace), o.connection.secrets(namespace), namespace, masker, &client.checked, op.serves)
@@ -210,11 +210,7 @@ func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) 
 
 // buildObjects builds objects for Helm's client.
 func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.ResourceList, error) {
-	stream, err := o.client.checked.Write(objects)
-	if err != nil {
-		return nil, err
-	}
-	built, err := o.client.Build(strings.NewReader(stream), false)
+	built, err := o.client.infos(objects)
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kinds of objects: %w", err)
 	}

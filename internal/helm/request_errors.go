@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
@@ -134,37 +130,6 @@ func refusal(request *http.Request, code int) error {
 	return apierrors.NewGenericServerResponse(code, request.Method, schema.GroupResource{}, "", "", 0, false)
 }
 
-// recordingFactory makes clients for objects whose requests are recorded. All operations share
-// everything else.
-type recordingFactory struct {
-	kube.Factory
-	getter recordingGetter
-}
-
-// NewBuilder returns the builder with which Helm reads manifests and sends objects.
-func (f recordingFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
-
-type recordingGetter struct {
-	genericclioptions.RESTClientGetter
-	requests *requestErrors
-	cache    *responseCache
-	masker   *mask.Masker
-	//nolint:containedctx // Helm hands none on to its requests; the getter exists for one operation
-	ctx context.Context
-}
-
-// ToRESTConfig returns the connection of the cluster.
-func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
-	config, err := g.RESTClientGetter.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return errorRecorder{next: cachingTransport{next: next, cache: g.cache, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
-	})
-	return config, nil
-}
-
 // withCause adds the type of the failed request to an error that has only a text, and the names of the
 // objects that API servers have named.
 func (r *requestErrors) withCause(err error) error {
@@ -195,49 +160,6 @@ func (r *requestErrors) withType(err error) error {
 		return err
 	}
 	return mask.WithText(errors.Join(err, cause), err.Error())
-}
-
-// Build builds the objects of a manifest, compares them with those that were checked, and records
-// those that are to be written. It validates no fields: API servers do that since Kubernetes 1.27.
-// To find that out, Helm would read the OpenAPI documents of the kinds again for each manifest: some
-// dozen MiB of memory and most of the data that an apply reads.
-func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, error) {
-	text, err := io.ReadAll(stream)
-	if err != nil {
-		return nil, err
-	}
-	isTarget := validate // Only objects to be written are validated, and then looked up.
-	checked, err := k.checked.in(string(text))
-	if err != nil {
-		return nil, err
-	}
-	built, err := k.Client.Build(bytes.NewReader(text), false)
-	if err == nil {
-		err = compare(checked, built, k.Namespace)
-	}
-	for _, object := range built {
-		object.ResourceVersion = "" // It is that of the text. See isCreated.
-	}
-	if err == nil && !isTarget {
-		k.former = built
-	}
-	if isHook := k.hooks.texts[string(text)]; err == nil && isTarget && isHook {
-		for _, object := range built {
-			k.hooks.built[object] = true
-		}
-		return built, refuseBuiltRecords(built)
-	}
-	if err == nil && isTarget { // Check before any write: Helm stores the release after that.
-		err = refuseBuiltRecords(built)
-	}
-	if err == nil && isTarget {
-		k.cache.expect(built)
-		k.expected = built
-		for _, object := range built {
-			k.targets[object] = true
-		}
-	}
-	return built, err
 }
 
 // explainedHook adds to the error of a hook what its object and its pods report. Helm names neither.
