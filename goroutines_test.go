@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// unrecovered returns the functions that start a goroutine or fill a once
-// without a call of panics.Recover there. Each has the reason why no panic can escape there.
+// unrecovered returns the functions that start a goroutine or fill a once without a call of
+// panics.Recover there. Each has the reason why no panic can escape there.
 func unrecovered() map[string]string {
 	return map[string]string{
 		"run.extendDeadline":    "it waits and cancels",

@@ -86,7 +86,7 @@ func (g *Group[V]) leave(key string, joined *call[V]) {
 	}
 }
 
-// end lets the next caller begin the work anew. The caller of end has locked g.
+// end removes a call, so that the next caller starts new work. g.mu must be held.
 func (g *Group[V]) end(key string, joined *call[V]) {
 	if g.running[key] == joined {
 		delete(g.running, key)

@@ -105,7 +105,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Work that no caller waits for ends, and the next caller begins it anew.
+// Work that no caller waits for is canceled, and the next caller starts new work.
 func TestGroupWithoutCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

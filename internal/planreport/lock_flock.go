@@ -12,8 +12,8 @@ import (
 const lockWait = time.Minute
 
 // lock keeps other processes from writing reports in a folder at the same time. It locks the folder
-// itself, so that no lock file is left behind. A folder that cannot be opened or locked is left unlocked. late
-// is true if another process has held the lock for too long.
+// itself, so that no lock file is left behind. A report in a folder that cannot be locked is
+// written without a lock. late is true if another process held the lock for too long.
 func lock(dir string) (unlock func(), late bool) {
 	opened, err := os.Open(dir) //nolint:gosec // The path is from the user's own environment.
 	if err != nil {
