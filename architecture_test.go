@@ -45,7 +45,7 @@ func architecture() map[string]rule {
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]rule{
-		"main":     {code: []string{"protocol", "provider", "worker/templates", "worker"}, uses: []string{"Terraform"}},
+		"main":     {code: []string{"memory", "protocol", "provider", "worker/templates", "worker"}, uses: []string{"Terraform"}},
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
@@ -95,6 +95,7 @@ func architecture() map[string]rule {
 		"fleetyaml": {code: []string{"image"}, pure: true},
 		"image":     {pure: true},
 		"retry":     {pure: true},
+		"memory":    {},
 		"paging":    {pure: true},
 		"immutable": {tests: realThings, testsUse: foreign, pure: true},
 		"wellknown": {pure: true},
@@ -106,7 +107,7 @@ func architecture() map[string]rule {
 		"panics": {pure: true},
 		"sops":   {tests: []string{"sopstest"}, pure: true},
 
-		"worker":           {code: []string{"panics"}, pure: true},
+		"worker":           {code: []string{"memory", "panics"}, pure: true},
 		"worker/client":    {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},
 		"worker/templates": {code: append([]string{"chart", "manifest", "render", "kustomize", "worker/client", "worker"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/memory"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
@@ -27,9 +28,8 @@ func main() {
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
-	if limitMemory() {
-		go adjustCollector(adjusted(0))
-	}
+	memory.Limit()
+	go memory.AdjustCollector()
 	provider.SilenceClients()
 	if err := spareLogging(); err != nil {
 		log.Fatal(err)

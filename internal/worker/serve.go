@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/memory"
 )
 
 // Handler runs one method. It may send questions to the parent. [Marshal] encodes the response.
@@ -27,12 +29,13 @@ func serve(handlers map[string]Handler, confine func() Confinement) {
 	if err != nil {
 		log.Fatalf("taking the pipes of the parent: %v", err)
 	}
-	timeout, memory := limitsOf(os.Args)
-	debug.SetMemoryLimit(memory / 10 * 8)
+	timeout, limit := limitsOf(os.Args)
+	debug.SetMemoryLimit(limit / 10 * 8)
+	go memory.AdjustCollector()
 	debug.SetMaxStack(maxStack)
 	loadLocalTime()
 	applied := confine()
-	go watchMemory(memory)
+	go watchMemory(limit)
 
 	s := server{handlers: handlers, out: out, answers: make(chan frame, 1), confinement: applied}
 	go s.watchTime(timeout)

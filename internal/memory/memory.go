@@ -1,4 +1,5 @@
-package main
+// Package memory limits the memory of a process, and adjusts how often its garbage is collected.
+package memory
 
 import (
 	"os"
@@ -17,8 +18,8 @@ const (
 	// would run all the time.
 	least = 192 << 20
 	// slack is the garbage that may accumulate even with a small heap, in bytes. Plans and applies
-	// of a few clusters use some 10 MB, and a collection after each 10 MB took a sixth of their
-	// time. The garbage may be as large as the heap and slack together, up to plenty, or as large
+	// of a few clusters use some 10 MB, and so do templates. A collection after each 10 MB took a
+	// sixth of the time of a plan, and a third of that of templates. The garbage may be as large as the heap and slack together, up to plenty, or as large
 	// as garbageShare of a large heap. This applies from a memory limit of ample on.
 	slack        = 16 << 20
 	plenty       = 64 << 20
@@ -30,24 +31,28 @@ const (
 	gcCheck = 25 * time.Millisecond
 )
 
-// limitMemory sets the memory limit. It reports whether the percentage of garbage must be adjusted
-// to the heap. GOMEMLIMIT and GOGC take precedence, and with little memory every collection counts.
-// Their meaning is described in https://go.dev/doc/gc-guide#GOGC.
-func limitMemory() (adjusts bool) {
+// Limit limits the memory of the process to its share of the machine. GOMEMLIMIT takes precedence.
+func Limit() {
 	// Without information about the memory there is no limit.
 	_, _ = memlimit.Set(
 		memlimit.WithRatio(share), memlimit.WithMin(least),
 		memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)),
 	)
-	return os.Getenv("GOGC") == "" && debug.SetMemoryLimit(-1) >= ample
 }
 
-// adjustCollector adjusts the percentage of garbage to the heap. It never returns.
-func adjustCollector(current int) {
-	for ; ; time.Sleep(gcCheck) {
+// AdjustCollector adjusts the percentage of garbage to the heap, as long as the process runs. It
+// returns at once if GOGC is set, or if there is little memory, because then every collection counts.
+// The percentage is described in https://go.dev/doc/gc-guide#GOGC.
+func AdjustCollector() {
+	if !adjusts() {
+		return
+	}
+	for current := 0; ; time.Sleep(gcCheck) {
 		current = adjusted(current)
 	}
 }
+
+func adjusts() bool { return os.Getenv("GOGC") == "" && debug.SetMemoryLimit(-1) >= ample }
 
 // adjusted returns the percentage of garbage for the heap after the last collection, and
 // sets it. Setting it stops all goroutines, so a small difference is ignored.

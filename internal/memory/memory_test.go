@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"math"
@@ -15,14 +15,14 @@ func TestLimitMemory(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	debug.SetMemoryLimit(math.MaxInt64)
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory()
+	Limit()
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		t.Errorf("GOMEMLIMIT is set, and the limit was made %d", limit)
 	}
 	if err := os.Unsetenv("GOMEMLIMIT"); err != nil { // t.Setenv restores it.
 		t.Fatal(err)
 	}
-	limitMemory()
+	Limit()
 	if limit := debug.SetMemoryLimit(-1); limit < least || limit == math.MaxInt64 {
 		t.Errorf("the limit is %d", limit)
 	}
@@ -66,7 +66,7 @@ func TestThePercentageIsAdjustedWhereMemoryIsAmple(t *testing.T) {
 	} {
 		t.Setenv("GOGC", test.gogc)
 		debug.SetMemoryLimit(test.limit)
-		if got := limitMemory(); got != test.want {
+		if got := adjusts(); got != test.want {
 			t.Errorf("%s: the percentage is adjusted: %t", test.name, got)
 		}
 	}
