@@ -20,13 +20,13 @@ type usageSampler struct {
 	mu    sync.Mutex
 	roots map[int]bool
 	found usage
-	// cpu is by process, because processes that have ended count too.
-	cpu map[int]float64
+	// providers and terraform are CPU seconds by process, because processes that have ended count too.
+	providers, terraform map[int]float64
 }
 
 func startUsageSampler(ctx context.Context) *usageSampler {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &usageSampler{cancel: cancel, roots: map[int]bool{}, cpu: map[int]float64{}}
+	l := &usageSampler{cancel: cancel, roots: map[int]bool{}, providers: map[int]float64{}, terraform: map[int]float64{}}
 	l.done.Go(func() {
 		ticker := time.NewTicker(sampleInterval)
 		defer ticker.Stop()
@@ -59,8 +59,11 @@ func (l *usageSampler) away(root int) {
 func (l *usageSampler) stop() usage {
 	l.cancel()
 	l.done.Wait()
-	for _, seconds := range l.cpu {
+	for _, seconds := range l.providers {
 		l.found.Provider.CPU += seconds
+	}
+	for _, seconds := range l.terraform {
+		l.found.Terraform += seconds
 	}
 	return l.found
 }
@@ -87,11 +90,14 @@ func (l *usageSampler) note(stats []procfs.ProcStat) {
 	providers := 0
 	for _, stat := range stats {
 		sum += int64(stat.ResidentMemory())
+		if stat.Comm == "terraform" {
+			l.terraform[stat.PID] = stat.CPUTime()
+		}
 		if !isProvider(stat) {
 			continue
 		}
 		providers++
-		l.cpu[stat.PID] = stat.CPUTime()
+		l.providers[stat.PID] = stat.CPUTime()
 		l.found.Provider.Peak = max(l.found.Provider.Peak, highWater(stat.PID))
 	}
 	l.found.Peak = max(l.found.Peak, sum)

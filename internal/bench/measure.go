@@ -27,6 +27,8 @@ type usage struct {
 	CPU float64 `json:"cpu_seconds"`
 	// Peak is the largest sum of resident memory of all processes in one sample, in bytes.
 	Peak int64 `json:"peak_bytes"`
+	// Terraform are the CPU seconds of Terraform's own processes at the last sample.
+	Terraform float64 `json:"terraform_cpu_seconds,omitempty"`
 	// Provider is the share of the processes of Terraform providers.
 	Provider provider `json:"provider"`
 }

@@ -33,6 +33,15 @@ func requirements(contest contestResult, scale scaleResult, engine engineResult)
 			rows = append(rows, contest.ratioRow(what, middling, s, "helm", seconds, 0.25))
 		}
 	}
+	for _, of := range []struct {
+		step  string
+		limit float64
+	}{
+		{createApplied, 5}, {changeApplied, 8}, {destroyed, 5},
+	} {
+		rows = append(rows, scale.deploymentRow(of.step, "CPU", of.limit, scaleCPU))
+	}
+	rows = append(rows, scale.deploymentRow(nothingPlanned, "time", 1, scaleSeconds))
 	return append(rows, scale.memoryRow(), scale.growthRow(), scale.processesRow(), engine.timeRow(), engine.memoryRow(), engine.requestsRow())
 }
 
@@ -62,6 +71,27 @@ func verdict(met bool) string {
 		return "met"
 	}
 	return "**not met**"
+}
+
+// deploymentRow returns the row for what a deployment costs with two hundred clusters, in milliseconds.
+// The floor is the CPU time of Terraform itself.
+func (r scaleResult) deploymentRow(step, what string, limit float64, of func(scaleSample) float64) requirementRow {
+	const many = 200
+	row := requirementRow{
+		What: fmt.Sprintf("%d clusters: %s, %s for each deployment", many, step, what), Limit: fmt.Sprintf("≤ %.0f ms", limit),
+		Measured: notMeasured, Floor: "–", Verdict: "–",
+	}
+	for _, one := range r.Samples {
+		if one.Entries != many || one.Step != step {
+			continue
+		}
+		deployments := one.Entries * r.Bundles
+		each := func(seconds float64) float64 { return 1000 * seconds / float64(deployments) }
+		row.Measured = fmt.Sprintf("%.1f ms (%d deployments)", each(of(one)), deployments)
+		row.Floor = fmt.Sprintf("%.1f ms", each(one.Usage.Terraform))
+		row.Verdict = verdict(each(of(one)) <= limit)
+	}
+	return row
 }
 
 // Limits on memory, in megabytes.

@@ -86,6 +86,13 @@ func runScale(ctx context.Context, settings scaleSettings) (err error) {
 	return nil
 }
 
+// Steps whose cost for each deployment has a limit, besides nothingPlanned.
+const (
+	createApplied = "create"
+	changeApplied = "plan and apply of a change"
+	destroyed     = "destroy"
+)
+
 // scaleStep is a command with its name on the page.
 type scaleStep struct {
 	name  string
@@ -99,10 +106,10 @@ func scaleSteps() []scaleStep {
 	const one, two = "one", "two"
 	return []scaleStep{
 		{name: "plan of the create", args: []string{"plan", "-out=tfplan"}, value: one, planned: true},
-		{name: "create", args: []string{"apply", "tfplan"}, value: one},
-		{name: "plan of nothing", args: []string{"plan", "-detailed-exitcode"}, value: one},
-		{name: "plan and apply of a change", args: []string{"apply", "-auto-approve"}, value: two},
-		{name: "destroy", args: []string{"destroy", "-auto-approve"}, value: two, gone: true},
+		{name: createApplied, args: []string{"apply", "tfplan"}, value: one},
+		{name: nothingPlanned, args: []string{"plan", "-detailed-exitcode"}, value: one},
+		{name: changeApplied, args: []string{"apply", "-auto-approve"}, value: two},
+		{name: destroyed, args: []string{"destroy", "-auto-approve"}, value: two, gone: true},
 	}
 }
 

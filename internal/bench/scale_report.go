@@ -19,6 +19,7 @@ func scaleSection(r scaleResult) (string, error) {
 
 func entries(one scaleSample) float64      { return float64(one.Entries) }
 func providerPeak(one scaleSample) float64 { return float64(one.Usage.Provider.Peak) / megabyte }
+func scaleCPU(one scaleSample) float64     { return one.Usage.CPU }
 func scaleSeconds(one scaleSample) float64 { return one.Usage.Seconds }
 
 func (r scaleResult) steps() []string {
@@ -32,11 +33,11 @@ func (r scaleResult) steps() []string {
 }
 
 func (r scaleResult) table() table {
-	t := table{head: []string{"clusters", "deployments", "step", "seconds", "CPU seconds", "peak memory of the provider", "processes of the provider"}}
+	t := table{head: []string{"clusters", "deployments", "step", "seconds", "CPU seconds", "of them Terraform's own", "peak memory of the provider", "processes of the provider"}}
 	for _, one := range r.Samples {
 		t.rows = append(t.rows, []string{
 			fmt.Sprint(one.Entries), fmt.Sprint(one.Entries * r.Bundles), one.Step,
-			fmt.Sprintf("%.1f", one.Usage.Seconds), fmt.Sprintf("%.1f", one.Usage.CPU),
+			fmt.Sprintf("%.1f", one.Usage.Seconds), fmt.Sprintf("%.1f", one.Usage.CPU), fmt.Sprintf("%.1f", one.Usage.Terraform),
 			fmt.Sprintf("%.0f MB", providerPeak(one)), fmt.Sprint(one.Usage.Provider.Processes),
 		})
 	}
