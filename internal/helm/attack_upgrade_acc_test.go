@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -125,7 +126,7 @@ func TestAccAttackRollbackToRecord(t *testing.T) {
 				t.Fatal("it went well")
 			}
 			newest := o.observed()
-			if untrusted, ok := errors.AsType[*helm.UntrustedRecordError](err); ok != isTampered || ok && untrusted.Name != firstRecord {
+			if untrusted, ok := errors.AsType[*storage.UntrustedRecordError](err); ok != isTampered || ok && untrusted.Name != firstRecord {
 				t.Errorf("error = %v", err)
 			}
 			if diff := cmp.Diff([]string{"one"}, o.left(o.namespace)); diff != "" {

@@ -7,17 +7,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// UntrustedRecordError reports that a release record is not proven to be as this provider wrote it.
-// No rollback to the record was done, and none of its hooks ran.
-type UntrustedRecordError struct {
-	// Name is the name of the Secret.
-	Name string
-}
-
-func (e *UntrustedRecordError) Error() string {
-	return fmt.Sprintf("the release record %s is not as this provider wrote it, so its content is not used", e.Name)
-}
-
 // ExistingObjectsError reports that objects of a new release already exist. They name the
 // release as their owner, and its record no longer exists.
 type ExistingObjectsError struct {

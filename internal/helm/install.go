@@ -30,8 +30,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
 	install.Force = d.ReplacesObjects()
-	takes := takesOwnership(d, w)
-	install.TakeOwnership = takes || w.MovesObjects()
+	install.TakeOwnership = takesOwnership(d, w) || w.MovesObjects()
 	install.Description = w.Description
 	install.Labels = storage.Labels(op.markOfRendering(w.Mark))
 	install.PostRenderer = x.manifestWriter(ctx, op, d, w)
@@ -39,9 +38,6 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 		defer x.capabilities.forget()
 	}
 	install.SkipCRDs = options.CRDs == fleetyaml.CRDsSkip
-	if !takes && (w.Known == nil || w.MovesObjects()) {
-		op.records.Before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
-	}
 	if options.CRDs == fleetyaml.CRDsCreateReplace {
 		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
 			return release.Written{}, op.explain("installing", d, err)
@@ -78,7 +74,6 @@ func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrel
 	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
-	op.records.Revision = 0
 	op.leave()
 	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err

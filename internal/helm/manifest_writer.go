@@ -22,7 +22,7 @@ type manifestWriter struct {
 
 func (x *releaseWriter) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
 	return manifestWriter{
-		chart: op.records.Rendered,
+		chart: op.rendered,
 		crds:  crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout},
 	}
 }

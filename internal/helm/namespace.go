@@ -166,7 +166,7 @@ func (m *namespaceManager) delete(ctx context.Context, namespace *corev1.Namespa
 	if err != nil {
 		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
 	}
-	op, err := m.operations.begin(ctx, namespace.Name, settings{})
+	op, err := m.operations.begin(ctx, namespace.Name, settings{}, storage.Options{})
 	if err != nil {
 		return err
 	}

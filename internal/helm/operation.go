@@ -24,6 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -38,6 +39,8 @@ type operation struct {
 	masker       *mask.Masker
 	keep         func(*helmrelease.Release)
 	capabilities *chartutil.Capabilities // of the cluster, even if a chart is rendered with others
+	// rendered is the rendered chart that Helm gets, zero until something is rendered.
+	rendered render.Chart
 	// leave ends the use of the namespace by this operation. See namespaces.enter.
 	leave func()
 }
@@ -52,8 +55,8 @@ type operations struct {
 }
 
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless
-// they are known.
-func (o *operations) begin(ctx context.Context, namespace string, how settings) (*operation, error) {
+// they are known. It adds to records what the cluster decides.
+func (o *operations) begin(ctx context.Context, namespace string, how settings, records storage.Options) (*operation, error) {
 	capabilities, err := o.capabilities.read(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,9 @@ func (o *operations) begin(ctx context.Context, namespace string, how settings) 
 		hooks:     newHookObjects(),
 	}
 	op := &operation{clients: o.connection, client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
-	op.records = storage.NewDriver(ctx, o.connection.Typed().CoreV1().Secrets(namespace), o.connection.secrets(namespace), namespace, masker, &client.checked, op.serves)
+	records.Masker, records.Checked, records.Serves = masker, &client.checked, op.serves
+	secrets := o.connection.Typed().CoreV1().Secrets(namespace)
+	op.records = storage.NewDriver(ctx, secrets, o.connection.secrets(namespace), namespace, records)
 	op.config = &action.Configuration{
 		RESTClientGetter: o.connection,
 		KubeClient:       client,
@@ -146,8 +151,8 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
 	record = o.records.AsStored(record)
 	o.keep(record)
-	objects := o.records.Rendered.Objects
-	if o.records.Rendered.Bare == nil { // Nothing was rendered.
+	objects := o.rendered.Objects
+	if o.rendered.Bare == nil { // Nothing was rendered.
 		var err error
 		if objects, err = storage.SingleObjects(record.Manifest); err != nil {
 			return release.Written{}, fmt.Errorf("reading the manifest of the release: %w", err)
@@ -166,7 +171,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 
-			HidesNames: o.records.Rendered.HidesNames,
+			HidesNames: o.rendered.HidesNames,
 		},
 	}
 	if !w.Wait {

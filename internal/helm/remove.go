@@ -62,38 +62,57 @@ func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, 
 }
 
 func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	op, err := u.operations.begin(ctx, observed.Namespace, settings{release: release.Key(observed.Namespace, observed.Release), listener: removal.Listener})
+	var (
+		op      *operation
+		removed release.Removed
+	)
+	how := settings{release: release.Key(observed.Namespace, observed.Release), listener: removal.Listener}
+	op, err := u.operations.begin(ctx, observed.Namespace, how, storage.Options{
+		By: removal.Claimant(), Newest: observed.Revision,
+		Removal: &storage.Removal{
+			Check: func(newest release.Observed) error { return unchanged(observed, newest) },
+			Edit: func(record *helmrelease.Release) error {
+				return op.editRemoved(ctx, record, observed, removal, &removed)
+			},
+			Hold: func() error { return op.client.waitErr },
+		},
+	})
 	if err != nil {
 		return release.Removed{}, err
 	}
 	op.masker.Publish(observed.Release)
-	removed, err := u.uninstallBy(ctx, op, observed, removal)
-	return removed, op.masker.Error(err)
+	if err := u.run(ctx, op, observed, removal, &removed); err != nil {
+		return release.Removed{}, op.masker.Error(err)
+	}
+	return removed, nil
 }
 
-func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	op.records.Newest, op.records.By = observed.Revision, removal.Claimant()
-	op.records.Removes = true
-	op.records.Check = func(newest release.Observed) error { return unchanged(observed, newest) }
-	op.records.Hold = func() error { return op.client.waitErr }
-	var removed release.Removed
-	op.records.Edit = func(record *helmrelease.Release) error {
-		if record.Version != observed.Revision {
-			return nil // Objects of older revisions were removed by their successors.
-		}
-		if removed.Untrusted = !op.records.Trusts(record); removed.Untrusted {
-			record.Hooks = nil
-		}
-		if err := op.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
-			return err
-		}
-		base, err := op.records.Objects(record)
-		if err != nil {
-			return err
-		}
-		record.Manifest, removed.NotOwned, err = op.removable(ctx, op.objectsOf(base, removal, !removed.Untrusted), observed, removal)
+// editRemoved leaves the objects in the newest record that are deleted, and its hooks only if it is
+// proven. Objects of older revisions were removed by their successors.
+func (o *operation) editRemoved(
+	ctx context.Context, record *helmrelease.Release, observed release.Observed, removal release.Removal, removed *release.Removed,
+) error {
+	if record.Version != observed.Revision {
+		return nil
+	}
+	if removed.Untrusted = !o.records.Trusts(record); removed.Untrusted {
+		record.Hooks = nil
+	}
+	if err := o.prepareHooks(ctx, record, hookEvents(helmrelease.StatusUninstalling), false); err != nil {
 		return err
 	}
+	base, err := o.records.Objects(record)
+	if err != nil {
+		return err
+	}
+	record.Manifest, removed.NotOwned, err = o.removable(ctx, o.objectsOf(base, removal, !removed.Untrusted), observed, removal)
+	return err
+}
+
+// run lets Helm remove a release.
+func (u *uninstaller) run(
+	ctx context.Context, op *operation, observed release.Observed, removal release.Removal, removed *release.Removed,
+) error {
 	uninstall := action.NewUninstall(op.config)
 	uninstall.Wait = true
 	uninstall.Timeout = removal.Timeout
@@ -107,19 +126,19 @@ func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed r
 		err = u.checkRemoved(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {
-		return release.Removed{}, op.client.waitErr
+		return op.client.waitErr
 	}
 	if err != nil && len(op.client.undeleted) > 0 { // Helm's error names only the release.
 		err = errors.Join(op.client.undeleted...)
 	}
 	if err != nil {
-		return release.Removed{}, op.client.requests.withCause(err)
+		return op.client.requests.withCause(err)
 	}
 	for _, object := range op.client.replaced {
 		removed.NotOwned = append(removed.NotOwned, keyOf(object))
 	}
 	removed.Kept, err = keptOf(gone, observed.Namespace)
-	return removed, err
+	return err
 }
 
 // keyOf returns the key of an object as it is in a release.

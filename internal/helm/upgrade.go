@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
@@ -28,8 +27,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	upgrade.Timeout = w.Timeout
 	upgrade.Atomic = options.Atomic
 	upgrade.Force = d.ReplacesObjects()
-	takes := takesOwnership(d, w)
-	upgrade.TakeOwnership = takes || w.MovesObjects()
+	upgrade.TakeOwnership = takesOwnership(d, w) || w.MovesObjects()
 	upgrade.Description = w.Description
 	// Without this, Helm uses the old values again if there are no new ones.
 	upgrade.ResetValues = true
@@ -39,21 +37,6 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	}
 	upgrade.Labels = storage.Labels(op.markOfRendering(w.Mark))
 	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
-	op.records.Before = func() error {
-		if err := refuseImmutable(op.client, upgrade.Force); err != nil || takes || !w.MovesObjects() {
-			return err
-		}
-		return op.client.refuseExisting(w, false)
-	}
-	var unsafe error
-	if upgrade.Atomic {
-		op.records.Accept = func(record *helmrelease.Release) error {
-			if !op.records.Trusts(record) {
-				unsafe = &UntrustedRecordError{Name: storage.RecordName(record.Name, record.Version)}
-			}
-			return unsafe
-		}
-	}
 	if options.CRDs == fleetyaml.CRDsCreateReplace {
 		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
 			return release.Written{}, op.explain("upgrading", d, err)
@@ -62,8 +45,8 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, d.PlainValues())
 	if err != nil {
 		err = op.explain("upgrading", d, err)
-		if unsafe != nil && !errors.Is(err, unsafe) {
-			err = fmt.Errorf("%w; it was not rolled back: %w", err, unsafe)
+		if untrusted := op.records.Untrusted; untrusted != nil && !errors.Is(err, untrusted) {
+			err = fmt.Errorf("%w; it was not rolled back: %w", err, untrusted)
 		}
 		return release.Written{}, err
 	}

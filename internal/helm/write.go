@@ -39,18 +39,28 @@ type releaseWriter struct {
 
 // write hides secret values in the errors of writeUnmasked.
 func (x *releaseWriter) write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	op, err := x.operations.begin(ctx, d.Namespace, settingsOf(d, observed, w))
+	revision := 0
+	if observed != nil {
+		revision = observed.Revision
+	}
+	var op *operation
+	op, err := x.operations.begin(ctx, d.Namespace, settingsOf(d, observed, w), storage.Options{
+		By: w.Claimant(), Newest: revision, Until: time.Now().Add(w.Timeout),
+		Create: func(record *helmrelease.Release) error { return op.completeRecord(ctx, record, action, d, w) },
+	})
 	if err != nil {
 		return release.Written{}, err
 	}
 	op.masker.Publish(d.Release, d.Cluster)
 	op.masker.AddTexts(d.SecretTexts()...)
-	written, err := x.writeUnmasked(ctx, op, action, d, observed, w)
+	written, err := x.writeUnmasked(ctx, op, action, d, observed, revision, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)
 }
 
-func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
+func (x *releaseWriter) writeUnmasked(
+	ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, revision int, w release.Write,
+) (written release.Written, err error) {
 	if action.Writes() {
 		if d, err = withValuesFrom(ctx, x.connection, op.masker, d); err != nil {
 			return release.Written{}, err
@@ -63,17 +73,6 @@ func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action
 	// (pkg/action/upgrade.go, RunWithContext). Otherwise objects that never become ready would
 	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
-	op.records.Hooks = func(record *helmrelease.Release) error {
-		return op.prepareHooks(ctx, record, hookEvents(record.Info.Status), takesOwnership(d, w))
-	}
-	op.records.Until = time.Now().Add(w.Timeout)
-	revision := 0
-	if observed != nil {
-		revision = observed.Revision
-	}
-	op.records.Newest = revision
-	op.records.By = w.Claimant()
-	op.records.Edit = op.records.Distrust
 	if action.Writes() && (w.Check != nil || len(w.Planned) > 0) {
 		if err := x.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
@@ -96,6 +95,33 @@ func (x *releaseWriter) writeUnmasked(ctx context.Context, op *operation, action
 	return written, err
 }
 
+// completeRecord checks the objects of a revision before its record is created, and lets the record
+// contain the chart that was rendered, with its hooks.
+func (o *operation) completeRecord(
+	ctx context.Context, record *helmrelease.Release, action release.Action, d target.Deployment, w release.Write,
+) error {
+	if action != release.Install {
+		if err := refuseImmutable(o.client, d.ReplacesObjects()); err != nil {
+			return err
+		}
+	}
+	takes := takesOwnership(d, w)
+	isNew := action == release.Install && w.Known == nil
+	if !takes && (isNew || w.MovesObjects()) {
+		if err := o.client.refuseExisting(w, isNew); err != nil {
+			return err
+		}
+	}
+	if record.Chart == o.rendered.Bare { // A rollback has another chart.
+		record.Chart = o.rendered.Recorded
+		record.Hooks = make([]*helmrelease.Hook, len(o.rendered.Hooks))
+		for i, hook := range o.rendered.Hooks {
+			record.Hooks[i] = hook.Hook
+		}
+	}
+	return o.prepareHooks(ctx, record, hookEvents(record.Info.Status), takes)
+}
+
 // check renders a deployment before its namespace is created. It compares the objects with those that
 // the plan showed, and lets Write.Check refuse them. The same rendering is written later: a second
 // rendering could give other objects.
@@ -107,13 +133,13 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
 		return op.explain("rendering", d, err)
 	}
-	if err := checkPlannedObjects(op.records.Rendered.Objects, d, w.Planned); err != nil {
+	if err := checkPlannedObjects(op.rendered.Objects, d, w.Planned); err != nil {
 		return err
 	}
 	if w.Check == nil {
 		return nil
 	}
-	documents, err := op.records.Rendered.Documents(d)
+	documents, err := op.rendered.Documents(d)
 	if err != nil {
 		return err
 	}
@@ -193,7 +219,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 
 // chart renders the chart of a deployment for this cluster, once.
 func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
-	if checked := op.records.Rendered.Bare; checked != nil {
+	if checked := op.rendered.Bare; checked != nil {
 		return checked, nil
 	}
 	capabilities := op.config.Capabilities
@@ -206,7 +232,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 	if err != nil {
 		return nil, err
 	}
-	op.records.Rendered = made
+	op.rendered = made
 	op.client.checked.add(made.Written)
 	op.masker.Add(made.HiddenTexts...)
 	for _, document := range made.Written { // An API server that refuses an object can quote it.
@@ -218,7 +244,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 // markOfRendering returns the mark of a revision whose objects were rendered. Values that templates
 // have looked up are not those of the deployment.
 func (o *operation) markOfRendering(mark release.Mark) release.Mark {
-	if o.records.Rendered.ReadsForeign {
+	if o.rendered.ReadsForeign {
 		mark.UninstallPolicy.OwnValues = false
 	}
 	return mark

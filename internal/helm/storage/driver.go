@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +26,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
@@ -33,66 +33,78 @@ import (
 // recordTimeout is the minimum time during which a failed write of a record is tried again.
 const recordTimeout = 5 * time.Second
 
-// Driver extends Helm's own storage of release records. For example, a removal can keep
-// the record and spare some objects.
+// Driver extends Helm's own storage of release records for one operation. For example, a removal can
+// keep the record and spare some objects.
 type Driver struct {
 	*driver.Secrets
+	options Options
 	// store is the client of the Secrets that records are written to.
 	store corev1client.SecretInterface
 	// secrets reads the metadata of these Secrets and deletes them. namespace is their
 	// namespace.
 	secrets   metadata.ResourceInterface
 	namespace string
-	// Newest is the newest revision when the cluster was observed, 0 if there was none.
-	Newest int
 	// history are the records until the first write. Only the newest has its content. isRead
 	// is true if history was read, also if there are no records.
 	history []*helmrelease.Release
 	isRead  bool
-	// Until is the end of the operation's timeout.
-	Until time.Time
-	// Hold returns an error as long as records must not be deleted. Helm deletes the record of
-	// a release even if the deletion of its objects was not confirmed. The remaining objects
-	// would then have no owner.
-	Hold func() error
-	// Check returns an error if the newest record of a release is not the expected one.
-	Check func(newest release.Observed) error
-	// Edit changes the content of each record after it was read.
-	Edit func(record *helmrelease.Release) error
-	// checked writes the documents that Helm reads.
-	checked Documents
-	// Removes is true for a removal, which writes the manifest of the objects that it deletes.
-	Removes bool
-	// base is what Helm merges from, if revisions have failed.
-	base mergeBase
+	// base is the manifest that Helm merges from if revisions have failed, and baseRevisions are those
+	// that it was made of.
+	base, baseRevisions string
+	// pinned are the names of the records of these revisions. They are not pruned.
+	pinned map[string]bool
 	// stored contains the text of each record that was read, by revision. Helm gets other text.
 	stored map[int]recordText
-	// By is the target that reads and writes the records.
-	By release.Claimant
-	// masker hides the values of Secrets in records.
-	masker *mask.Masker
+	// created is the name of the record of Revision.
+	created string
+	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
+	ctx context.Context
+
 	// Deleted are the names of deleted records.
 	Deleted []string
-	// Before is called before a record is created. Accept is called before Get returns a
-	// single record to Helm. An error of either ends the operation.
-	Before func() error
-	// Hooks is called before a record with hooks is created.
-	Hooks  func(record *helmrelease.Release) error
-	Accept func(record *helmrelease.Release) error
-	// Rendered is the rendered chart that Helm gets. A record contains the chart from which it
-	// was rendered.
-	Rendered render.Chart
-	// Revision is the newest revision that was created and not removed.
+	// Revision is the newest revision that was created and not deleted.
 	Revision int
 	// Created is true if this operation created a record. Taken is true if a release of the
 	// name exists already, which an install does not change.
 	Created, Taken bool
-	//nolint:containedctx // Helm's interface hands none on; the driver exists for one operation
-	ctx context.Context
 	// Unread is the error of reading records, and Unwritten the error of updating one. When
 	// Helm uninstalls, it treats the first like an empty history (pkg/action/uninstall.go).
 	// When it has installed, it only logs the second (pkg/action/install.go, performInstall).
 	Unread, Unwritten error
+	// Untrusted is the *UntrustedRecordError of the record that a rollback was to return to.
+	Untrusted error
+}
+
+// Options are what one operation needs of a driver.
+type Options struct {
+	// Masker hides the values of Secrets in records.
+	Masker *mask.Masker
+	// Checked writes the documents that Helm reads.
+	Checked Documents
+	// Serves reports whether the cluster serves a kind.
+	Serves func(kind schema.GroupVersionKind) (bool, error)
+	// By is the target that reads and writes the records.
+	By release.Claimant
+	// Newest is the newest revision when the cluster was observed, 0 if there was none.
+	Newest int
+	// Until is the end of the operation's timeout.
+	Until time.Time
+	// Create is called before a record is created, and can change it. Its error ends the operation.
+	Create func(record *helmrelease.Release) error
+	// Removal is nil for an operation that removes nothing.
+	Removal *Removal
+}
+
+// Removal is how a release is removed.
+type Removal struct {
+	// Check returns an error if the newest record of a release is not the expected one.
+	Check func(newest release.Observed) error
+	// Edit writes the manifest of the objects that are deleted into each record that was read.
+	Edit func(record *helmrelease.Release) error
+	// Hold returns an error as long as records must not be deleted. Helm deletes the record of
+	// a release even if the deletion of its objects was not confirmed. The remaining objects
+	// would then have no owner.
+	Hold func() error
 }
 
 // Documents writes objects that were checked as text that Helm may read.
@@ -105,45 +117,37 @@ type Documents interface {
 	RewriteHook(text string) string
 }
 
+// UntrustedRecordError reports that a release record is not proven to be as this provider wrote it.
+// No rollback to the record was done, and none of its hooks ran.
+type UntrustedRecordError struct {
+	// Name is the name of the Secret.
+	Name string
+}
+
+func (e *UntrustedRecordError) Error() string {
+	return fmt.Sprintf("the release record %s is not as this provider wrote it, so its content is not used", e.Name)
+}
+
 // NewDriver makes the driver of one operation on a namespace. records has the Secrets of the namespace,
-// metadata their metadata. serves reports whether the cluster serves a kind.
+// and metadata their metadata.
 func NewDriver(
-	ctx context.Context, records corev1client.SecretInterface, metadata metadata.ResourceInterface, namespace string,
-	masker *mask.Masker, checked Documents, serves func(kind schema.GroupVersionKind) (bool, error),
+	ctx context.Context, records corev1client.SecretInterface, metadata metadata.ResourceInterface, namespace string, options Options,
 ) *Driver {
-	store := secretCollectingStore{SecretInterface: boundedSecrets{records}, masker: masker}
-	d := &Driver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(store), store: store, secrets: metadata, namespace: namespace, checked: checked}
-	d.base = mergeBase{records: d, serves: serves}
-	return d
+	return &Driver{
+		Secrets: driver.NewSecrets(boundedSecrets{records}), options: options, store: records, secrets: metadata, namespace: namespace, ctx: ctx,
+	}
 }
 
-// Objects returns the objects that the revisions of a release can have written, from records that are
-// proven. newest is the newest record if it was read, otherwise nil. A removal also uses the newest if
-// it is not proven.
-func (d *Driver) Objects(newest *helmrelease.Release) ([]*unstructured.Unstructured, error) {
-	return d.base.objects(newest)
-}
-
-// Create creates a record. Helm reads its hooks from the record after that. Each revision of an install, an upgrade or a rollback is created
-// here, before its hooks and objects.
+// Create creates a record. Helm reads its hooks from the record after that. Each revision of an
+// install, an upgrade or a rollback is created here, before its hooks and objects.
 func (d *Driver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
-	collectSecretsOfRecord(d.masker, record)
-	if d.Before != nil {
-		if err := d.Before(); err != nil {
-			return err
-		}
-	}
-	if record.Chart == d.Rendered.Bare { // A rollback has another chart.
-		record.Chart, record.Hooks = d.Rendered.Recorded, hooksOf(d.Rendered)
-	}
-	if d.Hooks != nil && len(record.Hooks) > 0 {
-		if err := d.Hooks(record); err != nil {
-			return err
-		}
+	collectSecretsOfRecord(d.options.Masker, record)
+	if err := d.options.Create(record); err != nil {
+		return err
 	}
 	record.Labels = d.provenLabels(record)
-	secret, err := secretOfRecord(key, record, recordCreatedAt, time.Now())
+	secret, err := d.secretOf(key, record, recordCreatedAt)
 	if err != nil {
 		return err
 	}
@@ -153,8 +157,18 @@ func (d *Driver) Create(key string, record *helmrelease.Release) error {
 		}
 		return fmt.Errorf("creating release record %s: %w", key, err)
 	}
-	d.Created, d.Revision = true, record.Version
+	d.Created, d.Revision, d.created = true, record.Version, key
 	return nil
+}
+
+// secretOf returns the Secret of a record. Before it is sent, its content is added to the masker: it
+// contains the values of all Secrets of the release.
+func (d *Driver) secretOf(key string, record *helmrelease.Release, stamp string) (*corev1.Secret, error) {
+	secret, err := secretOfRecord(key, record, stamp, time.Now())
+	if err == nil {
+		d.options.Masker.Add(string(secret.Data[wellknown.RecordKey]))
+	}
+	return secret, err
 }
 
 // provenLabels returns the labels of a new record. Helm copies the labels of another revision, and a
@@ -162,37 +176,39 @@ func (d *Driver) Create(key string, record *helmrelease.Release) error {
 func (d *Driver) provenLabels(record *helmrelease.Release) map[string]string {
 	made := ObservedOf(record)
 	made.Mark.Revision = record.Version
-	made.Content = RecordOf(record).Code(d.By.Proof, made)
+	made.Content = RecordOf(record).Code(d.options.By.Proof, made)
 	labels := map[string]string{}
 	maps.Copy(labels, record.Labels)
-	maps.Copy(labels, ProvenLabels(made, d.By.Proof))
+	maps.Copy(labels, ProvenLabels(made, d.options.By.Proof))
 	return labels
 }
 
 // Trusts reports whether the labels and the content of a record are proven.
 func (d *Driver) Trusts(record *helmrelease.Release) bool {
-	return RecordOf(d.AsStored(record)).isProven(d.By, ObservedOf(record))
+	return RecordOf(d.AsStored(record)).isProven(d.options.By, ObservedOf(record))
 }
 
-// Distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
+// distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
 // nothing of it, and checks the owner of each object that exists.
-func (d *Driver) Distrust(record *helmrelease.Release) error {
+func (d *Driver) distrust(record *helmrelease.Release) {
 	if !d.Trusts(record) {
 		record.Manifest, record.Hooks = "", nil
 	}
-	return nil
 }
 
-// Get reads one record for Helm. Helm reads single records to roll back to them.
+// Get reads one record for Helm. After Helm has created a revision, it reads single records only to
+// roll back to them.
 func (d *Driver) Get(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
-	if err == nil {
-		collectSecretsOfRecord(d.masker, record)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && d.Accept != nil {
-		err = d.Accept(record)
+	collectSecretsOfRecord(d.options.Masker, record)
+	if d.Created && !d.Trusts(record) {
+		d.Untrusted = &UntrustedRecordError{Name: key}
+		return nil, d.Untrusted
 	}
-	return record, err
+	return record, nil
 }
 
 // get reads a record. On a record that it cannot decode, Helm panics
@@ -236,13 +252,13 @@ func (d *Driver) rewrite(record *helmrelease.Release) {
 	}
 	d.stored[record.Version] = recordText{manifest: record.Manifest, objects: objects, hooks: record.Hooks}
 	record.Manifest = ""
-	if !d.Removes {
-		record.Manifest = d.checked.WriteManifest(objects)
+	if d.options.Removal == nil {
+		record.Manifest = d.options.Checked.WriteManifest(objects)
 	}
 	hooks := make([]*helmrelease.Hook, len(record.Hooks))
 	for i, hook := range record.Hooks {
 		rewritten := *hook
-		rewritten.Manifest = d.checked.RewriteHook(hook.Manifest)
+		rewritten.Manifest = d.options.Checked.RewriteHook(hook.Manifest)
 		hooks[i] = &rewritten
 	}
 	record.Hooks = hooks
@@ -260,15 +276,6 @@ func (d *Driver) AsStored(record *helmrelease.Release) *helmrelease.Release {
 	return &stored
 }
 
-// hooksOf returns the hooks of a rendered chart.
-func hooksOf(rendered render.Chart) []*helmrelease.Hook {
-	hooks := make([]*helmrelease.Hook, len(rendered.Hooks))
-	for i, hook := range rendered.Hooks {
-		hooks[i] = hook.Hook
-	}
-	return hooks
-}
-
 // isSound reports whether a record belongs to the release that it is stored for and is
 // complete. Helm uses the name, the namespace and the revision in the record, and does not
 // check the other fields.
@@ -277,15 +284,15 @@ func (d *Driver) isSound(key string, record *helmrelease.Release) bool {
 		RecordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
-// Delete deletes the record unless hold returns an error. It leaves a pinned record without one. Helm's own Delete reads the record
-// first.
+// Delete deletes a record unless the removal holds it. It leaves a pinned record without an error.
+// Helm's own Delete reads the record first.
 func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
-	if d.Hold != nil {
-		if err := d.Hold(); err != nil {
+	if d.options.Removal != nil {
+		if err := d.options.Removal.Hold(); err != nil {
 			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
 		}
 	}
-	if d.base.pinned[key] {
+	if d.pinned[key] {
 		return nil, nil // Helm prunes the history, and ignores the record.
 	}
 	d.history, d.isRead = nil, false
@@ -299,10 +306,14 @@ func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
 		}
 		return struct{}{}, err
 	})
-	if err == nil {
-		d.Deleted = append(d.Deleted, key)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	d.Deleted = append(d.Deleted, key)
+	if d.created == key {
+		d.Revision = 0
+	}
+	return nil, nil
 }
 
 // Update changes a record. It always writes the whole record, so that it can be tried again.
@@ -310,12 +321,12 @@ func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
 func (d *Driver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
 	record = d.AsStored(record)
-	secret, err := secretOfRecord(key, record, recordModifiedAt, time.Now())
+	secret, err := d.secretOf(key, record, recordModifiedAt)
 	if err != nil {
 		d.Unwritten = err
 		return err
 	}
-	_, d.Unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.Until))), func() (struct{}, error) {
+	_, d.Unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.options.Until))), func() (struct{}, error) {
 		_, err := d.store.Update(context.WithoutCancel(d.ctx), secret, metav1.UpdateOptions{})
 		if err != nil {
 			err = fmt.Errorf("updating release record %s: %w", key, err)
@@ -385,7 +396,7 @@ func (d *Driver) query(name, status string) ([]*helmrelease.Release, error) {
 		if err := d.fill(newest); err != nil {
 			return nil, err
 		}
-		return slices.Clone(d.history), d.base.rebase(newest)
+		return slices.Clone(d.history), d.rebase(newest)
 	}
 	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool { return record.Info.Status.String() != status })
 	for _, record := range records {
@@ -396,7 +407,7 @@ func (d *Driver) query(name, status string) ([]*helmrelease.Release, error) {
 	if len(records) == 0 {
 		return nil, driver.ErrReleaseNotFound
 	}
-	return records, d.base.rebase(records...)
+	return records, d.rebase(records...)
 }
 
 // newestOf returns the newest of the records of one release.
@@ -425,9 +436,9 @@ func (d *Driver) read(name string) error {
 		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
 	}))
-	if d.Newest > 0 {
+	if d.options.Newest > 0 {
 		reading.Go(panics.Recovering("reading a release record", func() error {
-			newest, unread = d.listed(RecordName(name, d.Newest))
+			newest, unread = d.listed(RecordName(name, d.options.Newest))
 			return nil // The result counts only if this is still the newest record.
 		}))
 	}
@@ -445,14 +456,14 @@ func (d *Driver) read(name string) error {
 	if len(d.history) == 0 {
 		return nil
 	}
-	if d.Check != nil {
-		if err := d.Check(newestOf(list.Items)); err != nil {
+	if d.options.Removal != nil {
+		if err := d.options.Removal.Check(newestOf(list.Items)); err != nil {
 			return err
 		}
 	}
 	last := slices.MaxFunc(d.history, byRevision)
 	switch {
-	case last.Version != d.Newest:
+	case last.Version != d.options.Newest:
 		return nil
 	case unread != nil:
 		return unread
@@ -485,11 +496,11 @@ func (d *Driver) listed(key string) (*helmrelease.Release, error) {
 // put copies the content of full into record.
 func (d *Driver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All labels, as in Helm's own lists.
-	collectSecretsOfRecord(d.masker, full)
-	if d.Edit != nil {
-		if err := d.Edit(full); err != nil {
-			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
-		}
+	collectSecretsOfRecord(d.options.Masker, full)
+	if d.options.Removal == nil {
+		d.distrust(full)
+	} else if err := d.options.Removal.Edit(full); err != nil {
+		return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
 	}
 	*record = *full
 	return nil

@@ -160,7 +160,7 @@ func (c *jsonCounter) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// boundedSecrets reads the Secrets of release records for Helm and refuses records that are
+// boundedSecrets reads single Secrets of release records for Helm and refuses records that are
 // too large. Helm itself unpacks a record without a limit (pkg/storage/driver/util.go,
 // decodeRelease).
 type boundedSecrets struct{ corev1client.SecretInterface }
@@ -172,18 +172,4 @@ func (s boundedSecrets) Get(ctx context.Context, name string, options metav1.Get
 		return nil, err
 	}
 	return secret, checkRecord(secret.Name, secret.Data[wellknown.RecordKey])
-}
-
-// List reads records.
-func (s boundedSecrets) List(ctx context.Context, options metav1.ListOptions) (*corev1.SecretList, error) {
-	list, err := s.SecretInterface.List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	for _, secret := range list.Items {
-		if err := checkRecord(secret.Name, secret.Data[wellknown.RecordKey]); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }

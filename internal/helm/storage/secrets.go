@@ -1,13 +1,9 @@
 package storage
 
 import (
-	"context"
 	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -34,28 +30,4 @@ func collectSecretsOfRecord(masker *mask.Masker, record *helmrelease.Release) {
 	for _, hook := range record.Hooks {
 		collectSecretsOfManifest(masker, hook.Manifest)
 	}
-}
-
-// secretCollectingStore adds the content of a release record to the masker before it is sent.
-// The record contains the values of all Secrets of the release.
-type secretCollectingStore struct {
-	corev1client.SecretInterface
-
-	masker *mask.Masker
-}
-
-func (s secretCollectingStore) collect(record *corev1.Secret) {
-	for _, content := range record.Data {
-		s.masker.Add(string(content))
-	}
-}
-
-func (s secretCollectingStore) Create(ctx context.Context, record *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
-	s.collect(record)
-	return s.SecretInterface.Create(ctx, record, options)
-}
-
-func (s secretCollectingStore) Update(ctx context.Context, record *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
-	s.collect(record)
-	return s.SecretInterface.Update(ctx, record, options)
 }
