@@ -15,7 +15,7 @@ import (
 // Origin returns who created a release whose record has no mark of this provider: Fleet's
 // agent, with its name for the deployment, or Helm. fleet is true for Fleet's agent.
 func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin string, fleet bool, err error) {
-	op, err := c.operations.begin(ctx, observed.Namespace, settings{}, storage.Options{})
+	op, err := c.begin(ctx, observed.Namespace, settings{}, storage.Options{})
 	if err != nil {
 		return "", false, err
 	}

@@ -80,17 +80,12 @@ type Waiter interface {
 // Client performs release operations on one cluster. It is safe for concurrent
 // use; discovery and capabilities are read once.
 type Client struct {
-	shared clusterWide
+	clusterWide
 
 	connection   *connection
 	capabilities *capabilityReader
 	records      *recordIndex
 	contents     *recordReader
-	operations   *operations
-	definitions  *definitions
-	inspector    *inspector
-	writer       *releaseWriter
-	uninstaller  *uninstaller
 }
 
 // clusterWide contains what the clients of all identities of a cluster share.
@@ -113,24 +108,14 @@ func New(cluster Cluster, charts *render.Charts, cache *RecordCache, masker *mas
 
 // As makes a client of the same cluster for another identity.
 func (c *Client) As(cluster Cluster) *Client {
-	return newClient(cluster, c.shared)
+	return newClient(cluster, c.clusterWide)
 }
 
 func newClient(cluster Cluster, all clusterWide) *Client {
 	setFieldManager()
 	connection := newConnection(cluster, all.recordNamespaces)
-	capabilities := newCapabilityReader(connection)
-	records := newRecordIndex(connection)
-	contents := newRecordReader(connection, all.cache)
-	begun := &operations{connection: connection, capabilities: capabilities, contents: contents, masker: all.masker}
-	namespaces := &namespaceManager{connection: connection, operations: begun, inUse: all.inUse}
-	defined := &definitions{connection: connection, capabilities: capabilities}
 	return &Client{
-		shared: all, connection: connection, capabilities: capabilities, records: records, contents: contents, operations: begun, definitions: defined,
-		inspector:   &inspector{connection: connection, contents: contents, capabilities: capabilities},
-		uninstaller: &uninstaller{operations: begun, namespaces: namespaces, records: records},
-		writer: &releaseWriter{
-			connection: connection, charts: all.charts, operations: begun, capabilities: capabilities, records: records, namespaces: namespaces, definitions: defined,
-		},
+		clusterWide: all, connection: connection, capabilities: newCapabilityReader(connection),
+		records: newRecordIndex(connection), contents: newRecordReader(connection, all.cache),
 	}
 }

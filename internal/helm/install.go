@@ -16,8 +16,8 @@ import (
 )
 
 // install creates the first revision of a release.
-func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := x.chart(ctx, op, d, 1, false)
+func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := c.chart(ctx, op, d, 1, false)
 	if err != nil {
 		return release.Written{}, op.explain("installing", d, err)
 	}
@@ -33,13 +33,13 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.TakeOwnership = takesOwnership(d, w) || w.MovesObjects()
 	install.Description = w.Description
 	install.Labels = storage.Labels(op.markOfRendering(w.Mark))
-	install.PostRenderer = x.manifestWriter(ctx, op, d, w)
+	install.PostRenderer = c.manifestWriter(ctx, op, d, w)
 	if len(loaded.CRDObjects()) > 0 {
-		defer x.capabilities.forget()
+		defer c.capabilities.forget()
 	}
 	install.SkipCRDs = options.CRDs == fleetyaml.CRDsSkip
 	if options.CRDs == fleetyaml.CRDsCreateReplace {
-		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
+		if err := c.replaceDefinitions(ctx, op, d, loaded, w); err != nil {
 			return release.Written{}, op.explain("installing", d, err)
 		}
 	}
@@ -53,7 +53,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	if err != nil {
 		failure := op.explain("installing", d, err)
 		if op.records.Created && made != nil && (storage.IsRejected(err) || options.Atomic) {
-			failure = errors.Join(failure, x.undo(ctx, op, made, w))
+			failure = errors.Join(failure, c.undo(ctx, op, made, w))
 		}
 		if !op.records.Created && storage.IsRejected(err) {
 			failure = errors.Join(failure, op.removeMade(ctx, w.Timeout))
@@ -66,7 +66,7 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 // undo removes what a failed install has created, and its record. Objects that existed before
 // stay, with any owner. An install can adopt objects of a release whose record was lost, or of
 // a release that it moves from.
-func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
+func (c *Client) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := op.removeMade(ctx, w.Timeout); err != nil {
 		return err
@@ -75,6 +75,6 @@ func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrel
 		return fmt.Errorf("removing its record: %w", err)
 	}
 	op.leave()
-	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
+	_, err := c.leaveNamespace(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err
 }

@@ -20,10 +20,10 @@ type manifestWriter struct {
 	crds  crdInstaller
 }
 
-func (x *releaseWriter) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
+func (c *Client) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
 	return manifestWriter{
 		chart: op.rendered,
-		crds:  crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout},
+		crds:  crdInstaller{ctx: ctx, capabilities: c.capabilities, op: op, d: d, timeout: w.Timeout},
 	}
 }
 

@@ -26,34 +26,26 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// namespaceManager creates, labels and deletes the namespaces of releases.
-type namespaceManager struct {
-	connection *connection
-	operations *operations
-	// inUse is shared by all clients of the cluster.
-	inUse *namespaces
-}
-
-// prepare creates the namespace of a release if that is wanted, and sets the labels and
+// prepareNamespace creates the namespace of a release if that is wanted, and sets the labels and
 // annotations of the bundle. It does so before any object is written: labels of Pod Security
 // decide which pods may start.
-func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, w release.Write, observed *release.Observed) error {
+func (c *Client) prepareNamespace(ctx context.Context, d target.Deployment, w release.Write, observed *release.Observed) error {
 	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys || w.Known != nil && w.Known.UninstallPolicy.NamespaceKeys
 	if observed == nil {
-		if err := m.make(ctx, d, w.Mark); err != nil {
+		if err := c.makeNamespace(ctx, d, w.Mark); err != nil {
 			return err
 		}
 	}
 	if !w.Mark.UninstallPolicy.NamespaceKeys && !had {
 		return nil
 	}
-	return m.setKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
+	return c.setNamespaceKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
 }
 
-// make creates a namespace unless it exists. Only a namespace that was created here has the
+// makeNamespace creates a namespace unless it exists. Only a namespace that was created here has the
 // owner's label and is ever deleted.
-func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark release.Mark) error {
-	namespaces := m.connection.Typed().CoreV1().Namespaces()
+func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark release.Mark) error {
+	namespaces := c.connection.Typed().CoreV1().Namespaces()
 	if !d.Options.CreatesNamespace() {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
@@ -61,7 +53,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 		}
 		return nil
 	}
-	return m.inUse.make(ctx, d.Namespace, func() error { return createNamespace(ctx, namespaces, d.Namespace, mark.Owner) })
+	return c.inUse.make(ctx, d.Namespace, func() error { return createNamespace(ctx, namespaces, d.Namespace, mark.Owner) })
 }
 
 func createNamespace(ctx context.Context, namespaces corev1client.NamespaceInterface, name, owner string) error {
@@ -81,15 +73,15 @@ func exists(ctx context.Context, namespaces corev1client.NamespaceInterface, nam
 	return err == nil
 }
 
-// setKeys sets exactly these labels and annotations for a release on its namespace. Labels and
+// setNamespaceKeys sets exactly these labels and annotations for a release on its namespace. Labels and
 // annotations of others stay, as in Fleet 0.17. Earlier versions delete them
 // (internal/cmd/agent/deployer/deployer.go).
-func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
+func (c *Client) setNamespaceKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
 	wanted := corev1apply.Namespace(namespace).WithLabels(labels).WithAnnotations(annotations)
 	// Releases can share a namespace. With one common field manager, each release would remove
 	// what the others have set.
 	options := metav1.ApplyOptions{FieldManager: fieldManager + "/" + name, Force: true}
-	if _, err := m.connection.Typed().CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
+	if _, err := c.connection.Typed().CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
 		return status.Named(err, "setting labels and annotations of the namespace %s", namespace)
 	}
 	return nil
@@ -102,14 +94,14 @@ func protectedNamespace(name string) bool {
 		strings.HasPrefix(name, "cattle-fleet-") || strings.HasPrefix(name, "fleet-")
 }
 
-// leave deletes or cleans up the namespace of a removed release, as its uninstall policy
-// requires. usedBy are releases that are to be deployed to the namespace. leave returns what
+// leaveNamespace deletes or cleans up the namespace of a removed release, as its uninstall policy
+// requires. usedBy are releases that are to be deployed to the namespace. leaveNamespace returns what
 // prevents the deletion of the namespace.
-func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, policy release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, policy release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	if !policy.DeleteNamespace && !policy.NamespaceKeys {
 		return nil, nil
 	}
-	namespace, err := m.connection.Typed().CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
+	namespace, err := c.connection.Typed().CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -118,30 +110,33 @@ func (m *namespaceManager) leave(ctx context.Context, observed release.Observed,
 	}
 	own := observed.Mark.Owner != "" && namespace.Labels[storage.LabelOwner] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
 	if policy.DeleteNamespace && own {
-		if inUse, err = m.remove(ctx, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
+		if inUse, err = c.removeNamespace(ctx, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
 			return nil, err
 		}
 	}
-	return inUse, m.dropKeys(ctx, observed, policy)
+	if !policy.NamespaceKeys {
+		return inUse, nil
+	}
+	return inUse, c.setNamespaceKeys(ctx, observed.Namespace, observed.Release, nil, nil)
 }
 
-// remove deletes a namespace that is empty and that no release is deployed to. It returns when
+// removeNamespace deletes a namespace that is empty and that no release is deployed to. It returns when
 // the namespace no longer exists, or with what prevents the deletion.
-func (m *namespaceManager) remove(ctx context.Context, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (c *Client) removeNamespace(ctx context.Context, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	for _, name := range usedBy {
 		inUse = append(inUse, "release "+name)
 	}
 	if len(inUse) > 0 {
 		return inUse, nil
 	}
-	isWritten, err := m.inUse.remove(ctx, namespace.Name, func() (err error) {
-		if inUse, err = inNamespace(ctx, m.connection, namespace.Name); err != nil {
+	isWritten, err := c.inUse.remove(ctx, namespace.Name, func() (err error) {
+		if inUse, err = inNamespace(ctx, c.connection, namespace.Name); err != nil {
 			return fmt.Errorf("checking whether the namespace %s is empty: %w", namespace.Name, err)
 		}
 		if len(inUse) > 0 {
 			return nil
 		}
-		return m.delete(ctx, namespace, timeout)
+		return c.deleteNamespace(ctx, namespace, timeout)
 	})
 	if isWritten {
 		return []string{"a release that is being deployed"}, nil
@@ -149,24 +144,17 @@ func (m *namespaceManager) remove(ctx context.Context, namespace *corev1.Namespa
 	return inUse, err
 }
 
-func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, policy release.UninstallPolicy) error {
-	if !policy.NamespaceKeys {
-		return nil
-	}
-	return m.setKeys(ctx, observed.Namespace, observed.Release, nil, nil)
-}
-
-// delete deletes exactly this namespace and returns when it no longer exists.
-func (m *namespaceManager) delete(ctx context.Context, namespace *corev1.Namespace, timeout time.Duration) error {
+// deleteNamespace deletes exactly this namespace and returns when it no longer exists.
+func (c *Client) deleteNamespace(ctx context.Context, namespace *corev1.Namespace, timeout time.Duration) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
-	err := m.connection.Typed().CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
+	err := c.connection.Typed().CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // Another client deleted or replaced it.
 	}
 	if err != nil {
 		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
 	}
-	op, err := m.operations.begin(ctx, namespace.Name, settings{}, storage.Options{})
+	op, err := c.begin(ctx, namespace.Name, settings{}, storage.Options{})
 	if err != nil {
 		return err
 	}

@@ -44,12 +44,7 @@ func (c *Client) Releases(ctx context.Context) (found map[string]release.Observe
 
 // Release reads the newest record of one release. It returns nil if there is none.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	return c.records.newest(ctx, namespace, name)
-}
-
-// newest reads the newest record of one release. It returns nil if there is none.
-func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, leftOut, err := x.list(ctx, []string{namespace}, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
+	found, leftOut, err := c.records.list(ctx, []string{namespace}, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
 	if denied, is := errors.AsType[*release.ListDeniedError](err); is {
 		return nil, denied.Err // The namespaces of New do not decide about this list.
 	}
@@ -62,7 +57,7 @@ func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*rele
 	if observed, ok := found[release.Key(namespace, name)]; ok {
 		return &observed, nil
 	}
-	return x.confirm(ctx, namespace, name)
+	return c.records.confirm(ctx, namespace, name)
 }
 
 // historyTooLarge returns the error for a release with more records than are read.

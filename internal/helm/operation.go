@@ -45,33 +45,24 @@ type operation struct {
 	leave func()
 }
 
-// operations starts operations on one cluster with one identity.
-type operations struct {
-	connection   *connection
-	capabilities *capabilityReader
-	contents     *recordReader
-	// masker hides the secret values that the provider has.
-	masker *mask.Masker
-}
-
 // begin starts an operation on a namespace. It reads the capabilities of the cluster unless
 // they are known. It adds to records what the cluster decides.
-func (o *operations) begin(ctx context.Context, namespace string, how settings, records storage.Options) (*operation, error) {
-	capabilities, err := o.capabilities.read(ctx)
+func (c *Client) begin(ctx context.Context, namespace string, how settings, records storage.Options) (*operation, error) {
+	capabilities, err := c.capabilities.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	silent := func(string, ...any) {}
-	masker := o.masker.For()
+	masker := c.masker.For()
 	masker.Publish(namespace)
-	noted, cache := &requestErrors{}, &responseCache{existing: o.connection.Existing}
+	noted, cache := &requestErrors{}, &responseCache{existing: c.connection.Existing}
 	client := &kubeClient{
-		Client:    &kube.Client{Factory: o.connection.factory, Namespace: namespace, Log: silent},
+		Client:    &kube.Client{Factory: c.connection.factory, Namespace: namespace, Log: silent},
 		settings:  how,
 		ctx:       ctx,
-		clients:   o.connection,
-		objects:   o.connection,
-		requester: &requester{connect: o.connection.ToRESTConfig, requests: noted, cache: cache, masker: masker, ctx: ctx},
+		clients:   c.connection,
+		objects:   c.connection,
+		requester: &requester{connect: c.connection.ToRESTConfig, requests: noted, cache: cache, masker: masker, ctx: ctx},
 		masker:    masker,
 		requests:  noted,
 		cache:     cache,
@@ -80,12 +71,12 @@ func (o *operations) begin(ctx context.Context, namespace string, how settings, 
 		targets:   map[*resource.Info]bool{},
 		hooks:     newHookObjects(),
 	}
-	op := &operation{clients: o.connection, client: client, masker: masker, keep: o.contents.keep, capabilities: capabilities.capabilities}
+	op := &operation{clients: c.connection, client: client, masker: masker, keep: c.contents.keep, capabilities: capabilities.capabilities}
 	records.Masker, records.Checked, records.Serves = masker, &client.checked, op.serves
-	secrets := o.connection.Typed().CoreV1().Secrets(namespace)
-	op.records = storage.NewDriver(ctx, secrets, o.connection.secrets(namespace), namespace, records)
+	secrets := c.connection.Typed().CoreV1().Secrets(namespace)
+	op.records = storage.NewDriver(ctx, secrets, c.connection.secrets(namespace), namespace, records)
 	op.config = &action.Configuration{
-		RESTClientGetter: o.connection,
+		RESTClientGetter: c.connection,
 		KubeClient:       client,
 		Releases:         helmstorage.Init(op.records),
 		Capabilities:     capabilities.capabilities.Copy(),

@@ -36,38 +36,28 @@ import (
 // object is removed only if its own annotations name this release, and if it is in the
 // namespace that the release is restricted to.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	return c.uninstaller.uninstall(ctx, observed, removal)
-}
-
-// uninstaller removes releases.
-type uninstaller struct {
-	operations *operations
-	namespaces *namespaceManager
-	records    *recordIndex
-}
-
-func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	if removal.Known.UninstallPolicy.KeepResources {
-		return release.Removed{}, u.records.remove(ctx, observed)
+		return release.Removed{}, c.records.remove(ctx, observed)
 	}
-	removed, err := u.withoutNamespace(ctx, observed, removal)
+	removed, err := c.uninstallRelease(ctx, observed, removal)
 	if err != nil {
 		return removed, status.Named(err, "uninstalling release %s in namespace %s", observed.Release, observed.Namespace)
 	}
 	if !removal.Claimant().Trusts(observed) {
 		observed.Mark = removal.Mark // The owner of the namespace decides whether it is deleted.
 	}
-	removed.InNamespace, err = u.namespaces.leave(ctx, observed, removal.Known.UninstallPolicy, removal.NamespaceUsedBy, removal.Timeout)
+	removed.InNamespace, err = c.leaveNamespace(ctx, observed, removal.Known.UninstallPolicy, removal.NamespaceUsedBy, removal.Timeout)
 	return removed, err
 }
 
-func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+// uninstallRelease removes a release without its namespace.
+func (c *Client) uninstallRelease(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	var (
 		op      *operation
 		removed release.Removed
 	)
 	how := settings{release: release.Key(observed.Namespace, observed.Release), listener: removal.Listener}
-	op, err := u.operations.begin(ctx, observed.Namespace, how, storage.Options{
+	op, err := c.begin(ctx, observed.Namespace, how, storage.Options{
 		By: removal.Claimant(), Newest: observed.Revision,
 		Removal: &storage.Removal{
 			Check: func(newest release.Observed) error { return unchanged(observed, newest) },
@@ -81,7 +71,7 @@ func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Obs
 		return release.Removed{}, err
 	}
 	op.masker.Publish(observed.Release)
-	if err := u.run(ctx, op, observed, removal, &removed); err != nil {
+	if err := c.runUninstall(ctx, op, observed, removal, &removed); err != nil {
 		return release.Removed{}, op.masker.Error(err)
 	}
 	return removed, nil
@@ -109,8 +99,8 @@ func (o *operation) editRemoved(
 	return err
 }
 
-// run lets Helm remove a release.
-func (u *uninstaller) run(
+// runUninstall lets Helm remove a release.
+func (c *Client) runUninstall(
 	ctx context.Context, op *operation, observed release.Observed, removal release.Removal, removed *release.Removed,
 ) error {
 	uninstall := action.NewUninstall(op.config)
@@ -123,7 +113,7 @@ func (u *uninstaller) run(
 		err = op.records.Unread
 	}
 	if err == nil && !slices.Contains(op.records.Deleted, storage.RecordName(observed.Release, observed.Revision)) {
-		err = u.checkRemoved(ctx, observed)
+		err = c.checkRemoved(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {
 		return op.client.waitErr
@@ -157,8 +147,8 @@ func unchanged(observed, newest release.Observed) error {
 
 // checkRemoved fails if a release still exists: Helm treats an empty list of records as a removed
 // release.
-func (u *uninstaller) checkRemoved(ctx context.Context, removed release.Observed) error {
-	left, err := u.records.confirm(ctx, removed.Namespace, removed.Release)
+func (c *Client) checkRemoved(ctx context.Context, removed release.Observed) error {
+	left, err := c.records.confirm(ctx, removed.Namespace, removed.Release)
 	if err == nil && left != nil {
 		err = &release.ChangedError{Release: removed.Release, Namespace: removed.Namespace}
 	}

@@ -23,21 +23,7 @@ import (
 // CompareDefinitions compares custom resource definitions of a release with those on the
 // cluster. Results are in the order of wanted.
 func (c *Client) CompareDefinitions(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
-	return c.definitions.compare(ctx, namespace, name, wanted)
-}
-
-// definitions compares and writes the custom resource definitions of one cluster.
-type definitions struct {
-	connection   *connection
-	capabilities *capabilityReader
-}
-
-func (c *definitions) client() dynamic.ResourceInterface {
-	return c.connection.Dynamic().Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
-}
-
-func (c *definitions) compare(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
-	client := c.client()
+	client := c.definitions()
 	found := make([]release.Definition, len(wanted))
 	for i, definition := range wanted {
 		found[i].Name = definition.GetName()
@@ -62,6 +48,10 @@ func (c *definitions) compare(ctx context.Context, namespace, name string, wante
 		}
 	}
 	return found, nil
+}
+
+func (c *Client) definitions() dynamic.ResourceInterface {
+	return c.connection.Dynamic().Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 }
 
 // ownerOfDefinition returns the release whose manifest contains a definition, "" for none.
@@ -133,15 +123,15 @@ func withMore(texts, more map[string]string) map[string]string {
 	return all
 }
 
-// replace creates missing definitions below crds/ of a chart, and replaces those that differ.
+// replaceDefinitions creates missing definitions below crds/ of a chart, and replaces those that differ.
 // It deletes none. With w.TakeOwnership or the takeOwnership option, it also replaces
 // definitions of other releases.
-func (c *definitions) replace(ctx context.Context, op *operation, d target.Deployment, loaded *chart.Chart, w release.Write) error {
+func (c *Client) replaceDefinitions(ctx context.Context, op *operation, d target.Deployment, loaded *chart.Chart, w release.Write) error {
 	wanted, err := render.Definitions(loaded.CRDObjects())
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	found, err := c.compare(ctx, d.Namespace, d.Release, wanted)
+	found, err := c.CompareDefinitions(ctx, d.Namespace, d.Release, wanted)
 	if err != nil {
 		return err
 	}
@@ -162,17 +152,17 @@ func (c *definitions) replace(ctx context.Context, op *operation, d target.Deplo
 	}
 	defer c.capabilities.forgetKinds()
 	for _, definition := range written {
-		if err := c.replaceOne(ctx, definition); err != nil {
+		if err := c.replaceDefinition(ctx, definition); err != nil {
 			return err
 		}
 	}
-	return c.create(ctx, op, missing, append(written, missing...), w)
+	return c.createDefinitions(ctx, op, missing, append(written, missing...), w)
 }
 
-// replaceOne writes one definition. It tries again on a conflict: a controller can write the
+// replaceDefinition writes one definition. It tries again on a conflict: a controller can write the
 // status or the certificate at the same time.
-func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstructured) error {
-	client := c.client()
+func (c *Client) replaceDefinition(ctx context.Context, wanted *unstructured.Unstructured) error {
+	client := c.definitions()
 	err := onConflict(ctx, func() error {
 		live, err := client.Get(ctx, wanted.GetName(), metav1.GetOptions{})
 		if err != nil {
@@ -187,9 +177,9 @@ func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstr
 	return nil
 }
 
-// create creates the missing definitions. It returns when the kinds of all written definitions
+// createDefinitions creates the missing definitions. It returns when the kinds of all written definitions
 // are served.
-func (c *definitions) create(ctx context.Context, op *operation, missing, all []*unstructured.Unstructured, w release.Write) error {
+func (c *Client) createDefinitions(ctx context.Context, op *operation, missing, all []*unstructured.Unstructured, w release.Write) error {
 	if len(missing) > 0 {
 		built, err := op.buildObjects(missing)
 		if err != nil {

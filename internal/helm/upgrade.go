@@ -14,8 +14,8 @@ import (
 )
 
 // upgrade creates the next revision of a release.
-func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := x.chart(ctx, op, d, w.Mark.Revision, true)
+func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := c.chart(ctx, op, d, w.Mark.Revision, true)
 	if err != nil {
 		return release.Written{}, op.explain("upgrading", d, err)
 	}
@@ -36,9 +36,9 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = storage.Labels(op.markOfRendering(w.Mark))
-	upgrade.PostRenderer = x.manifestWriter(ctx, op, d, w)
+	upgrade.PostRenderer = c.manifestWriter(ctx, op, d, w)
 	if options.CRDs == fleetyaml.CRDsCreateReplace {
-		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
+		if err := c.replaceDefinitions(ctx, op, d, loaded, w); err != nil {
 			return release.Written{}, op.explain("upgrading", d, err)
 		}
 	}

@@ -21,30 +21,14 @@ import (
 )
 
 // Write carries out the action that was decided for one release. observed is its newest
-// record, nil if there is none.
+// record, nil if there is none. It hides secret values in the errors of writeUnmasked.
 func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	return c.writer.write(ctx, action, d, observed, w)
-}
-
-// releaseWriter installs, upgrades and adopts releases.
-type releaseWriter struct {
-	connection   *connection
-	charts       *render.Charts
-	operations   *operations
-	capabilities *capabilityReader
-	records      *recordIndex
-	namespaces   *namespaceManager
-	definitions  *definitions
-}
-
-// write hides secret values in the errors of writeUnmasked.
-func (x *releaseWriter) write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
 	}
 	var op *operation
-	op, err := x.operations.begin(ctx, d.Namespace, settingsOf(d, observed, w), storage.Options{
+	op, err := c.begin(ctx, d.Namespace, settingsOf(d, observed, w), storage.Options{
 		By: w.Claimant(), Newest: revision, Until: time.Now().Add(w.Timeout),
 		Create: func(record *helmrelease.Release) error { return op.completeRecord(ctx, record, action, d, w) },
 	})
@@ -53,16 +37,16 @@ func (x *releaseWriter) write(ctx context.Context, action release.Action, d targ
 	}
 	op.masker.Publish(d.Release, d.Cluster)
 	op.masker.AddTexts(d.SecretTexts()...)
-	written, err := x.writeUnmasked(ctx, op, action, d, observed, revision, w)
+	written, err := c.writeUnmasked(ctx, op, action, d, observed, revision, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)
 }
 
-func (x *releaseWriter) writeUnmasked(
+func (c *Client) writeUnmasked(
 	ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, revision int, w release.Write,
 ) (written release.Written, err error) {
 	if action.Writes() {
-		if d, err = withValuesFrom(ctx, x.connection, op.masker, d); err != nil {
+		if d, err = withValuesFrom(ctx, c.connection, op.masker, d); err != nil {
 			return release.Written{}, err
 		}
 	}
@@ -74,23 +58,23 @@ func (x *releaseWriter) writeUnmasked(
 	// cause no rollback.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
 	if action.Writes() && (w.Check != nil || len(w.Planned) > 0) {
-		if err := x.check(ctx, op, action, d, revision, w); err != nil {
+		if err := c.check(ctx, op, action, d, revision, w); err != nil {
 			return release.Written{}, err
 		}
 	}
 	if action.Writes() {
-		if op.leave, err = x.namespaces.inUse.enter(ctx, d.Namespace); err != nil {
+		if op.leave, err = c.inUse.enter(ctx, d.Namespace); err != nil {
 			return release.Written{}, err
 		}
 		defer op.leave()
-		if err := x.prepare(ctx, op, d, w, observed); err != nil {
+		if err := c.prepare(ctx, op, d, w, observed); err != nil {
 			return release.Written{}, err
 		}
 	}
-	written, err = x.run(ctx, op, action, d, revision, w)
+	written, err = c.run(ctx, op, action, d, revision, w)
 	if err != nil {
 		written.Revision = op.records.Revision
-		x.namespaces.inUse.forget(d.Namespace) // A missing namespace can be the cause.
+		c.inUse.forget(d.Namespace) // A missing namespace can be the cause.
 	}
 	return written, err
 }
@@ -125,12 +109,12 @@ func (o *operation) completeRecord(
 // check renders a deployment before its namespace is created. It compares the objects with those that
 // the plan showed, and lets Write.Check refuse them. The same rendering is written later: a second
 // rendering could give other objects.
-func (x *releaseWriter) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
+func (c *Client) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
 	number, isUpgrade := revision+1, action != release.Install
 	if !isUpgrade {
 		number = 1
 	}
-	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
+	if _, err := c.chart(ctx, op, d, number, isUpgrade); err != nil {
 		return op.explain("rendering", d, err)
 	}
 	if err := checkPlannedObjects(op.rendered.Objects, d, w.Planned); err != nil {
@@ -148,20 +132,20 @@ func (x *releaseWriter) check(ctx context.Context, op *operation, action release
 
 // prepare prepares the namespace and, at the same time, reads the records that Helm reads
 // first. A damaged record can cause a panic, from which the caller's goroutine recovers.
-func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, w release.Write, observed *release.Observed) error {
+func (c *Client) prepare(ctx context.Context, op *operation, d target.Deployment, w release.Write, observed *release.Observed) error {
 	var making errgroup.Group
-	making.Go(panics.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, w, observed) }))
+	making.Go(panics.Recovering("preparing the namespace", func() error { return c.prepareNamespace(ctx, d, w, observed) }))
 	op.records.PrefetchHistory(d.Release) //nolint:contextcheck // the records have it
 	return making.Wait()
 }
 
 // run runs the action after everything is prepared. revision is the newest
 // revision.
-func (x *releaseWriter) run(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
+func (c *Client) run(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
-		return x.refreshCapabilities(x.install(ctx, op, d, w))
+		return c.refreshCapabilities(c.install(ctx, op, d, w))
 	case release.Recover:
 		if err := op.interrupt(d.Release, revision); err != nil {
 			return release.Written{}, err
@@ -169,10 +153,10 @@ func (x *releaseWriter) run(ctx context.Context, op *operation, action release.A
 		fallthrough
 	case release.Upgrade:
 		w.Mark.Revision = revision + 1
-		return x.refreshCapabilities(x.upgrade(ctx, op, d, w))
+		return c.refreshCapabilities(c.upgrade(ctx, op, d, w))
 	case release.Keep, release.Adopt:
 		w.Mark.Revision = revision
-		return x.adopt(ctx, op, d, w)
+		return c.adopt(ctx, op, d, w)
 	case release.Uninstall:
 	}
 	return release.Written{}, fmt.Errorf("release %s cannot be written by the action %s", d.Release, action)
@@ -181,9 +165,9 @@ func (x *releaseWriter) run(ctx context.Context, op *operation, action release.A
 // refreshCapabilities reads the capabilities of the cluster again if the written objects can
 // change them. Later deployments, such as bundles that depend on this one, are rendered for
 // the new capabilities.
-func (x *releaseWriter) refreshCapabilities(written release.Written, err error) (release.Written, error) {
+func (c *Client) refreshCapabilities(written release.Written, err error) (release.Written, error) {
 	if slices.ContainsFunc(written.Rendering.Objects, func(o diff.Object) bool { return manifest.ChangesKinds(o.Kind) }) {
-		x.capabilities.forgetKinds()
+		c.capabilities.forgetKinds()
 	}
 	return written, err
 }
@@ -191,7 +175,7 @@ func (x *releaseWriter) refreshCapabilities(written release.Written, err error) 
 // adopt changes the mark of a record and nothing else. It also makes the codes with the key of the
 // target. The content of an imported record has no code that the target can verify, so it stays
 // without one.
-func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
 	record, err := op.config.Releases.Get(d.Release, w.Mark.Revision)
 	if err != nil {
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
@@ -209,7 +193,7 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 		marked.Content = content.Code(w.Proof, marked)
 	}
 	labels := storage.ProvenLabels(marked, w.Proof)
-	if err := x.records.mark(ctx, d.Namespace, d.Release, w.Mark.Revision, labels); err != nil {
+	if err := c.records.mark(ctx, d.Namespace, d.Release, w.Mark.Revision, labels); err != nil {
 		return release.Written{}, err
 	}
 	maps.Copy(record.Labels, labels)
@@ -218,17 +202,17 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 }
 
 // chart renders the chart of a deployment for this cluster, once.
-func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
+func (c *Client) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
 	if checked := op.rendered.Bare; checked != nil {
 		return checked, nil
 	}
 	capabilities := op.config.Capabilities
-	made, err := x.charts.Chart(ctx, d, render.Revision{
+	made, err := c.charts.Chart(ctx, d, render.Revision{
 		Capabilities: target.Capabilities{
 			Version: capabilities.KubeVersion.Version, Major: capabilities.KubeVersion.Major, Minor: capabilities.KubeVersion.Minor, APIs: capabilities.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
-	}, collectSecretsOfLookup(x.connection, op.masker), x.connection.Mapper())
+	}, collectSecretsOfLookup(c.connection, op.masker), c.connection.Mapper())
 	if err != nil {
 		return nil, err
 	}
