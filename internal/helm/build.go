@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"k8s.io/client-go/transport"
 )
 
 // Build returns the objects of a manifest, and records those that are to be written. It does not read
@@ -77,7 +75,7 @@ func (k *kubeClient) infos(objects []*unstructured.Unstructured) (kube.ResourceL
 
 func (k *kubeClient) info(object *unstructured.Unstructured) (*resource.Info, error) {
 	kind := object.GroupVersionKind()
-	mapping, err := k.clients.Mapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := k.cluster.Mapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind of %s %s: %w", kind.Kind, object.GetName(), err)
 	}
@@ -103,19 +101,26 @@ func checkMetadata(object *unstructured.Unstructured) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &metav1.ObjectMeta{})
 }
 
-// requester makes clients whose requests about objects are recorded, for one operation.
+// requester makes the clients of API groups that share one HTTP client, for one operation.
 type requester struct {
-	connect  func() (*rest.Config, error)
-	requests *requestErrors
-	cache    *responseCache
-	masker   *mask.Masker
-	//nolint:containedctx // Helm hands none on to its requests; the requester exists for one operation
-	ctx context.Context
+	config *rest.Config
+	http   *http.Client
 
 	mu      sync.Mutex
-	config  *rest.Config
-	http    *http.Client
 	clients map[schema.GroupVersion]*rest.RESTClient
+}
+
+func newRequester(cluster Cluster, wrap transport.WrapperFunc) (*requester, error) {
+	config, err := cluster.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection: %w", err)
+	}
+	config.Wrap(wrap)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	return &requester{config: config, http: client, clients: map[schema.GroupVersion]*rest.RESTClient{}}, nil
 }
 
 // of returns the client for an API group in a version.
@@ -124,9 +129,6 @@ func (r *requester) of(version schema.GroupVersion) (*rest.RESTClient, error) {
 	defer r.mu.Unlock()
 	if client := r.clients[version]; client != nil {
 		return client, nil
-	}
-	if err := r.prepare(); err != nil {
-		return nil, err
 	}
 	config := rest.CopyConfig(r.config)
 	config.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
@@ -141,26 +143,4 @@ func (r *requester) of(version schema.GroupVersion) (*rest.RESTClient, error) {
 	}
 	r.clients[version] = client
 	return client, nil
-}
-
-// prepare makes the HTTP client of all API groups.
-func (r *requester) prepare() error {
-	if r.http != nil {
-		return nil
-	}
-	config, err := r.connect()
-	if err != nil {
-		return fmt.Errorf("reading the connection: %w", err)
-	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return errorRecorder{next: cachingTransport{next: next, cache: r.cache, ctx: r.ctx}, requests: r.requests, masker: r.masker, ctx: r.ctx}
-	})
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
-	}
-	r.config = config
-	r.http = client
-	r.clients = map[schema.GroupVersion]*rest.RESTClient{}
-	return nil
 }

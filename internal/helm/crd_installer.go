@@ -101,7 +101,7 @@ func (i crdInstaller) create(definitions []*unstructured.Unstructured) error {
 	}
 	ctx, cancel := context.WithTimeout(i.ctx, i.timeout)
 	defer cancel()
-	if err := i.op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
+	if err := i.op.client.cluster.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	i.capabilities.forget()

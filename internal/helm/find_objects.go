@@ -35,14 +35,14 @@ type member struct {
 }
 
 // groupsOf groups objects so that one list request can return each group.
-func groupsOf(clients Clients, wanted []release.Wanted) (map[group][]member, error) {
+func groupsOf(cluster Cluster, wanted []release.Wanted) (map[group][]member, error) {
 	groups := map[group][]member{}
 	for _, of := range wanted {
 		for _, object := range of.Objects {
 			if strings.HasSuffix(object.Name, manifest.GeneratedName) {
 				continue // The cluster will generate a free name.
 			}
-			mapping, err := clients.Mapper().RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
+			mapping, err := cluster.Mapper().RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
 			if meta.IsNoMatchError(err) {
 				continue
 			}
@@ -61,12 +61,12 @@ func groupsOf(clients Clients, wanted []release.Wanted) (map[group][]member, err
 
 // eachThere calls do for every member that exists, for several groups in parallel. If passOver
 // returns true for the error of a kind, the objects of the kind count as missing.
-func eachThere(ctx context.Context, clients Clients, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
+func eachThere(ctx context.Context, cluster Cluster, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for at, members := range groups {
 		looking.Go(panics.Recovering("looking for objects", func() error {
-			objects := clients.Metadata().Resource(at.resource).Namespace(at.namespace)
+			objects := cluster.Metadata().Resource(at.resource).Namespace(at.namespace)
 			there, err := existing(ctx, objects, members)
 			if apierrors.IsForbidden(err) && !passOver(err) { // A user who may not list may still get single objects.
 				there, err = existingByName(ctx, objects, namesOf(members))

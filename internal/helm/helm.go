@@ -29,30 +29,16 @@ const fieldManager = "terraform-provider-fleet"
 //nolint:gochecknoglobals // guards Helm's own global, which must not be written twice while others read it
 var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldManager })
 
-// Cluster is a cluster as one identity reaches it.
+// Cluster is a cluster as one identity reaches it. Its clients are safe for concurrent use, and share
+// a transport.
 type Cluster interface {
 	genericclioptions.RESTClientGetter
-	Clients
-	Objects
-}
-
-// Clients are safe for concurrent use, and share a transport.
-type Clients interface {
 	Typed() kubernetes.Interface
 	Dynamic() dynamic.Interface
 	Metadata() metadata.Interface
 	Discovery() discovery.CachedDiscoveryInterface
 	Mapper() meta.RESTMapper
-}
 
-// Objects reads objects and waits for them.
-type Objects interface {
-	Reader
-	Waiter
-}
-
-// Reader reads objects.
-type Reader interface {
 	// Live reads objects and returns those that exist and those that do not. An object that
 	// could not be read is in neither result.
 	Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
@@ -61,10 +47,7 @@ type Reader interface {
 	// Inspect compares live objects with those of releases, and returns a finding for
 	// each release in their order.
 	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
-}
 
-// Waiter waits for objects.
-type Waiter interface {
 	// WaitReady returns when all objects that count are ready.
 	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// Ready checks the objects once and returns the error that WaitReady would return now.

@@ -84,7 +84,7 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 	for i, object := range wanted {
 		objects[i] = object.Object
 	}
-	there, err := liveObjects(ctx, o.clients, release.Observed{Release: record.Name, Namespace: record.Namespace}, objects)
+	there, err := liveObjects(ctx, o.client.cluster, release.Observed{Release: record.Name, Namespace: record.Namespace}, objects)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,8 +61,8 @@ func refuseImmutable(k *kubeClient, force bool) error {
 	if len(differing) == 0 {
 		return nil
 	}
-	live, _ := k.objects.Live(k.ctx, differing)
-	return replacerOf(k).refuse(findImmutableChanges(k.former, differing, live, false), live, force)
+	live, _ := k.cluster.Live(k.ctx, differing)
+	return k.refuseChanges(findImmutableChanges(k.former, differing, live, false), live, force)
 }
 
 func contentOf(object *resource.Info) map[string]any {
@@ -74,43 +73,34 @@ func contentOf(object *resource.Info) map[string]any {
 	return content.Object
 }
 
-// replacer deletes objects of one release, so that they can be created again.
-type replacer struct {
-	objects Objects
-	// release and within are those of the kubeClient.
-	release, within string
-	// timeout limits the wait until an object is deleted.
-	timeout time.Duration
-}
-
-// refuse returns an error if the update cannot be made. It is called before any object is written. With
+// refuseChanges returns an error if the update cannot be made. It is called before any object is written. With
 // force, objects are replaced that belong to the release, hold no data of others and have no annotation
 // that keeps them.
-func (r replacer) refuse(changes immutableChanges, live map[*resource.Info]*unstructured.Unstructured, force bool) error {
+func (k *kubeClient) refuseChanges(changes immutableChanges, live map[*resource.Info]*unstructured.Unstructured, force bool) error {
 	var refused []immutable.Change
 	objects := slices.SortedFunc(maps.Keys(changes), func(a, b *resource.Info) int {
-		return cmp.Compare(renderedKey(r.release, a), renderedKey(r.release, b))
+		return cmp.Compare(renderedKey(k.release, a), renderedKey(k.release, b))
 	})
 	for _, object := range objects {
 		if !force || !immutable.IsReplaceable(immutable.KindOf(contentOf(object))) {
-			refused = append(refused, immutable.Change{Object: renderedKey(r.release, object), Fields: changes[object]})
+			refused = append(refused, immutable.Change{Object: renderedKey(k.release, object), Fields: changes[object]})
 		}
 	}
 	if len(refused) > 0 {
 		return &immutable.Error{Changes: refused}
 	}
 	for _, object := range objects {
-		if err := r.refuseOne(object, live[object]); err != nil {
+		if err := k.refuseReplacement(object, live[object]); err != nil {
 			return fmt.Errorf("replacing %s to change %s: %w", titleOf(object), changes[object][0], err)
 		}
 	}
 	return nil
 }
 
-// refuseOne returns why an object may not be deleted and created again.
-func (r replacer) refuseOne(object *resource.Info, live *unstructured.Unstructured) error {
+// refuseReplacement returns why an object may not be deleted and created again.
+func (k *kubeClient) refuseReplacement(object *resource.Info, live *unstructured.Unstructured) error {
 	annotations := live.GetAnnotations()
-	switch objectOwnershipOf(annotations, r.release) {
+	switch objectOwnershipOf(annotations, k.release) {
 	case ownedByNobody:
 		return errors.New("it belongs to no release")
 	case ownedByOther:
@@ -120,16 +110,16 @@ func (r replacer) refuseOne(object *resource.Info, live *unstructured.Unstructur
 	if isKept(live) {
 		return fmt.Errorf("its annotation %s keeps it", wellknown.ResourcePolicy)
 	}
-	if r.within != "" && (!object.Namespaced() || object.Namespace != r.within) {
-		return fmt.Errorf("it is outside namespace %s, to which the release is restricted", r.within)
+	if k.within != "" && (!object.Namespaced() || object.Namespace != k.within) {
+		return fmt.Errorf("it is outside namespace %s, to which the release is restricted", k.within)
 	}
 	return nil
 }
 
-// delete deletes an object whose immutable fields change. The caller then creates it. Before that,
+// replace deletes an object whose immutable fields change. The caller then creates it. Before that,
 // the API server has to accept the new object under another name. The deletion is completed after an
 // interruption, so that the object is created in the same apply.
-func (r replacer) delete(ctx context.Context, object *resource.Info, live *unstructured.Unstructured, changed []string) error {
+func (k *kubeClient) replace(object *resource.Info, live *unstructured.Unstructured, changed []string) error {
 	if err := tryCreation(object); err != nil {
 		return fmt.Errorf("trying the creation of %s before it is deleted: %w", titleOf(object), err)
 	}
@@ -137,11 +127,11 @@ func (r replacer) delete(ctx context.Context, object *resource.Info, live *unstr
 	if immutable.KeepsPods(immutable.KindOf(contentOf(object)), changed) {
 		policy = metav1.DeletePropagationOrphan
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), k.timeout)
 	defer cancel()
 	gone, err := deleteOne(ctx, object, policy, live.GetUID())
 	if err == nil && !gone {
-		err = r.objects.WaitDeleted(ctx, []*resource.Info{object})
+		err = k.cluster.WaitDeleted(ctx, []*resource.Info{object})
 	}
 	if err != nil {
 		return fmt.Errorf("deleting %s to create it again: %w", titleOf(object), err)
@@ -162,18 +152,13 @@ func tryCreation(object *resource.Info) error {
 	return err
 }
 
-// replacerOf returns what replaces objects of the release.
-func replacerOf(k *kubeClient) replacer {
-	return replacer{objects: k.objects, release: k.release, within: k.within, timeout: k.timeout}
-}
-
 // updateOne lets Helm change or create an object. An object that is replaced does not count as created,
 // because it existed before.
 func updateOne(k *kubeClient, object *resource.Info, original kube.ResourceList, live *unstructured.Unstructured, changed []string) (*kube.Result, error) {
 	if len(changed) == 0 {
 		return k.Client.UpdateThreeWayMerge(formerOf(object, original, live), kube.ResourceList{object}, false)
 	}
-	if err := replacerOf(k).delete(k.ctx, object, live, changed); err != nil {
+	if err := k.replace(object, live, changed); err != nil {
 		return &kube.Result{}, err
 	}
 	done, err := k.Client.UpdateThreeWayMerge(nil, kube.ResourceList{object}, false)

@@ -31,8 +31,7 @@ type kubeClient struct {
 	settings
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client exists for one operation
 	ctx       context.Context
-	clients   Clients
-	objects   Objects
+	cluster   Cluster
 	requester *requester
 	masker    *mask.Masker
 	requests  *requestErrors
@@ -142,9 +141,9 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 		return &kube.Result{}, err
 	}
 	k.cache.invalidate()
-	live, absent := k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target)))
+	live, absent := k.cluster.Live(k.ctx, slices.Concat(target, original.Difference(target)))
 	changes := findImmutableChanges(original, target, live, force && k.retries)
-	if err := replacerOf(k).refuse(changes, live, force); err != nil {
+	if err := k.refuseChanges(changes, live, force); err != nil {
 		return &kube.Result{}, err
 	}
 	if err := refuseOthers(k, live, target); err != nil {
@@ -324,7 +323,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldSlot()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, false))
+		return k.cluster.WaitReady(ctx, objects, readinessFor(k, objects, false))
 	})
 }
 
@@ -332,7 +331,7 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldSlot()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, readinessFor(k, objects, true))
+		return k.cluster.WaitReady(ctx, objects, readinessFor(k, objects, true))
 	})
 }
 
@@ -365,7 +364,7 @@ func (k *kubeClient) waitDeleted(ctx context.Context, objects kube.ResourceList)
 	first := release.Unready{Object: titleOf(left[0]), Reason: "being deleted"}
 	k.pending(first, len(left))
 	defer k.pending(release.Unready{}, 0)
-	return k.objects.WaitDeleted(ctx, left)
+	return k.cluster.WaitDeleted(ctx, left)
 }
 
 func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) error) error {

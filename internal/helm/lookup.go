@@ -15,8 +15,8 @@ import (
 // (helm.sh/helm/v3/pkg/engine/lookup_func.go). It uses the identity that writes the
 // deployment. It returns one object, or a list if name is "", and an empty map for an object
 // that does not exist.
-func lookup(ctx context.Context, clients Clients, apiVersion, kind, namespace, name string) (map[string]any, error) {
-	client, err := lookupClient(clients, apiVersion, kind, namespace)
+func lookup(ctx context.Context, cluster Cluster, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	client, err := lookupClient(cluster, apiVersion, kind, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s %s: %w", apiVersion, kind, err)
 	}
@@ -36,13 +36,13 @@ func lookup(ctx context.Context, clients Clients, apiVersion, kind, namespace, n
 }
 
 // lookupClient returns a client for a kind, in a namespace if the kind has namespaces.
-func lookupClient(clients Clients, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
+func lookupClient(cluster Cluster, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
 	wanted := schema.FromAPIVersionAndKind(apiVersion, kind)
-	mapping, err := clients.Mapper().RESTMapping(wanted.GroupKind(), wanted.Version)
+	mapping, err := cluster.Mapper().RESTMapping(wanted.GroupKind(), wanted.Version)
 	if err != nil {
 		return nil, err
 	}
-	objects := clients.Dynamic().Resource(mapping.Resource)
+	objects := cluster.Dynamic().Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == "" {
 		return objects, nil
 	}

@@ -167,7 +167,7 @@ func (c *Client) deleteNamespace(ctx context.Context, namespace *corev1.Namespac
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := op.client.objects.WaitDeleted(ctx, gone); err != nil {
+	if err := op.client.cluster.WaitDeleted(ctx, gone); err != nil {
 		return fmt.Errorf("waiting for the deletion of the namespace %s: %w", namespace.Name, err)
 	}
 	return nil
@@ -178,9 +178,9 @@ const namedObjects = 5
 
 // inNamespace names a few objects that would be deleted with a namespace. Objects that
 // Kubernetes creates by itself and objects with an owner do not count.
-func inNamespace(ctx context.Context, clients Clients, namespace string) ([]string, error) {
+func inNamespace(ctx context.Context, cluster Cluster, namespace string) ([]string, error) {
 	// A group that does not respond can contain anything.
-	lists, err := discovery.ServerPreferredNamespacedResources(clients.Discovery())
+	lists, err := discovery.ServerPreferredNamespacedResources(cluster.Discovery())
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
@@ -192,7 +192,7 @@ func inNamespace(ctx context.Context, clients Clients, namespace string) ([]stri
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
 		looking.Go(panics.Recovering("listing the namespace", func() error {
-			found, err := kind.in(ctx, clients.Metadata().Resource(kind.resource).Namespace(namespace))
+			found, err := kind.in(ctx, cluster.Metadata().Resource(kind.resource).Namespace(namespace))
 			mu.Lock()
 			defer mu.Unlock()
 			names = append(names, found...)

@@ -61,8 +61,8 @@ func (o liveObject) isWithin(namespace string) bool {
 
 // liveObjects reads the metadata of the existing objects of a release, by their keys. An
 // object that may not be read is an error, because its owner is then unknown.
-func liveObjects(ctx context.Context, clients Clients, of release.Observed, objects []diff.Object) (map[string]liveObject, error) {
-	groups, err := groupsOf(clients, []release.Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
+func liveObjects(ctx context.Context, cluster Cluster, of release.Observed, objects []diff.Object) (map[string]liveObject, error) {
+	groups, err := groupsOf(cluster, []release.Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func liveObjects(ctx context.Context, clients Clients, of release.Observed, obje
 		mu    sync.Mutex
 		there = map[string]liveObject{}
 	)
-	err = eachThere(ctx, clients, groups, func(at group, member member, live metav1.Object) {
+	err = eachThere(ctx, cluster, groups, func(at group, member member, live metav1.Object) {
 		mu.Lock()
 		defer mu.Unlock()
 		annotations := live.GetAnnotations()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -33,7 +34,6 @@ import (
 // the action, so each action gets its own.
 type operation struct {
 	config       *action.Configuration
-	clients      Clients
 	client       *kubeClient
 	records      *storage.Driver
 	masker       *mask.Masker
@@ -56,13 +56,18 @@ func (c *Client) begin(ctx context.Context, namespace string, how settings, reco
 	masker := c.masker.For()
 	masker.Publish(namespace)
 	noted, cache := &requestErrors{}, &responseCache{existing: c.connection.Existing}
+	requester, err := newRequester(c.connection, func(next http.RoundTripper) http.RoundTripper {
+		return errorRecorder{next: cachingTransport{next: next, cache: cache, ctx: ctx}, requests: noted, masker: masker, ctx: ctx}
+	})
+	if err != nil {
+		return nil, err
+	}
 	client := &kubeClient{
 		Client:    &kube.Client{Factory: c.connection.factory, Namespace: namespace, Log: silent},
 		settings:  how,
 		ctx:       ctx,
-		clients:   c.connection,
-		objects:   c.connection,
-		requester: &requester{connect: c.connection.ToRESTConfig, requests: noted, cache: cache, masker: masker, ctx: ctx},
+		cluster:   c.connection,
+		requester: requester,
 		masker:    masker,
 		requests:  noted,
 		cache:     cache,
@@ -71,7 +76,7 @@ func (c *Client) begin(ctx context.Context, namespace string, how settings, reco
 		targets:   map[*resource.Info]bool{},
 		hooks:     newHookObjects(),
 	}
-	op := &operation{clients: c.connection, client: client, masker: masker, keep: c.contents.keep, capabilities: capabilities.capabilities}
+	op := &operation{client: client, masker: masker, keep: c.contents.keep, capabilities: capabilities.capabilities}
 	records.Masker, records.Checked, records.Serves = masker, &client.checked, op.serves
 	secrets := c.connection.Typed().CoreV1().Secrets(namespace)
 	op.records = storage.NewDriver(ctx, secrets, c.connection.secrets(namespace), namespace, records)
@@ -180,7 +185,7 @@ func (o *operation) look(ctx context.Context, objects []*unstructured.Unstructur
 			return nil, err
 		}
 	}
-	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
+	return o.client.cluster.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
 // knows reports whether the cluster has a kind. If the API group of the kind does not respond,

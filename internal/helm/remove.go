@@ -170,7 +170,7 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 	for i, object := range parsed {
 		listed[i] = manifest.Identify(object, observed.Namespace)
 	}
-	there, err := liveObjects(ctx, o.clients, observed, listed)
+	there, err := liveObjects(ctx, o.client.cluster, observed, listed)
 	if err != nil {
 		return "", nil, err
 	}

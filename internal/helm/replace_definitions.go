@@ -195,7 +195,7 @@ func (c *Client) createDefinitions(ctx context.Context, op *operation, missing, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	if err := op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
+	if err := op.client.cluster.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	return nil

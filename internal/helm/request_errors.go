@@ -167,7 +167,7 @@ func explainedHook(k *kubeClient, objects kube.ResourceList, err error) error {
 	if err == nil || len(objects) == 0 {
 		return err
 	}
-	cause := k.objects.Ready(k.ctx, objects, release.Readiness{Jobs: true, Explains: true, Logs: k.logs})
+	cause := k.cluster.Ready(k.ctx, objects, release.Readiness{Jobs: true, Explains: true, Logs: k.logs})
 	if cause == nil {
 		return fmt.Errorf("running the hook %s: %w", titleOf(objects[0]), err)
 	}
