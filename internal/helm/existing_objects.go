@@ -108,7 +108,7 @@ func titleOf(info *resource.Info) string {
 // staysForNext reports whether an object was kept for the next release of the same name.
 func staysForNext(info *resource.Info, live metav1.Object) bool {
 	// A definition stays, because its deletion would also delete all resources of its kind.
-	// This release creates its own definitions before its record is stored, see crdInstaller.
+	// This release creates its own definitions before its record is stored, see installDefinitions.
 	if info.Mapping.GroupVersionKind.Kind == manifest.CRDKind {
 		return true
 	}

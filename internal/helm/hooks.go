@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -169,12 +168,9 @@ func own(objects kube.ResourceList, of string) error {
 		if err != nil {
 			return fmt.Errorf("reading the metadata of %s: %w", titleOf(info), err)
 		}
-		annotations := maps.Clone(object.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace] = name, namespace
-		object.SetAnnotations(annotations)
+		object.SetAnnotations(withMore(object.GetAnnotations(), map[string]string{
+			wellknown.ReleaseName: name, wellknown.ReleaseNamespace: namespace,
+		}))
 	}
 	return nil
 }

@@ -9,30 +9,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // manifestWriter is a post-renderer that gives Helm the manifest of the rendered chart. Helm itself
-// has rendered nothing. Before that, it creates custom resource definitions that other objects need.
-type manifestWriter struct {
-	chart render.Chart
-	crds  crdInstaller
-}
+// has rendered nothing.
+type manifestWriter func() (string, error)
 
+// manifestWriter creates custom resource definitions that other objects need before it gives the
+// manifest.
 func (c *Client) manifestWriter(ctx context.Context, op *operation, d target.Deployment, w release.Write) manifestWriter {
-	return manifestWriter{
-		chart: op.rendered,
-		crds:  crdInstaller{ctx: ctx, capabilities: c.capabilities, op: op, d: d, timeout: w.Timeout},
+	return func() (string, error) {
+		return op.rendered.Manifest, c.installDefinitions(ctx, op, d, op.rendered.Objects, w.Timeout)
 	}
 }
 
 // Run ignores what Helm has rendered.
 func (m manifestWriter) Run(*bytes.Buffer) (*bytes.Buffer, error) {
-	if err := m.crds.install(m.chart.Objects); err != nil {
-		return nil, err
-	}
-	return bytes.NewBufferString(m.chart.Manifest), nil
+	text, err := m()
+	return bytes.NewBufferString(text), err
 }
 
 // checkPlannedObjects returns release.ErrOtherObjects if objects differ from those that the plan showed.

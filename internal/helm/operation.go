@@ -188,23 +188,18 @@ func (o *operation) look(ctx context.Context, objects []*unstructured.Unstructur
 	return o.client.cluster.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
-// knows reports whether the cluster has a kind. If the API group of the kind does not respond,
+// serves reports whether the cluster has a kind. If the API group of the kind does not respond,
 // as when an extension API server is down, the result is an error.
-func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+func (o *operation) serves(kind schema.GroupVersionKind) (bool, error) {
+	_, err := o.client.cluster.Mapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err == nil {
 		return true, nil
 	}
-	if !meta.IsNoMatchError(err) {
-		return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
-	}
-	found, err := o.config.RESTClientGetter.ToDiscoveryClient()
-	if err != nil {
-		return false, fmt.Errorf("creating a discovery client: %w", err)
-	}
-	_, err = found.ServerResourcesForGroupVersion(kind.GroupVersion().String())
-	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
-		return false, nil
+	if meta.IsNoMatchError(err) {
+		_, err = o.client.cluster.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
+		if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
+			return false, nil
+		}
 	}
 	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
 }
@@ -216,13 +211,4 @@ func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.Res
 		return nil, fmt.Errorf("looking up the kinds of objects: %w", err)
 	}
 	return built, nil
-}
-
-// serves reports whether the cluster of an operation serves a kind.
-func (o *operation) serves(kind schema.GroupVersionKind) (bool, error) {
-	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return false, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	return o.knows(mapper, kind)
 }

@@ -161,11 +161,7 @@ func (c *Client) checkRemoved(ctx context.Context, removed release.Observed) err
 // fail at such a kind and never remove the rest. notOwned are objects that stay and belong to
 // no other release.
 func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstructured, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
-	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	parsed, notOwned = within(parsed, mapper, observed.Namespace, removal.Known.TargetNamespace)
+	parsed, notOwned = within(parsed, o.client.cluster.Mapper(), observed.Namespace, removal.Known.TargetNamespace)
 	listed := make([]diff.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = manifest.Identify(object, observed.Namespace)
@@ -181,7 +177,7 @@ func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstru
 		if removal.KeepObjects[key] || live.held == ownedByOther {
 			continue
 		}
-		known, err := o.knows(mapper, object.GroupVersionKind())
+		known, err := o.serves(object.GroupVersionKind())
 		if err != nil {
 			return "", nil, err
 		}
@@ -232,11 +228,7 @@ func (o *operation) objectsOf(base []*unstructured.Unstructured, removal release
 // servedVersion returns a kind with a version that the cluster serves. The version of a kind that it
 // does not serve is v1.
 func (o *operation) servedVersion(kind schema.GroupKind) schema.GroupVersionKind {
-	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return kind.WithVersion("v1")
-	}
-	mapping, err := mapper.RESTMapping(kind)
+	mapping, err := o.client.cluster.Mapper().RESTMapping(kind)
 	if err != nil {
 		return kind.WithVersion("v1")
 	}

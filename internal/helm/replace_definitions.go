@@ -156,7 +156,7 @@ func (c *Client) replaceDefinitions(ctx context.Context, op *operation, d target
 			return err
 		}
 	}
-	return c.createDefinitions(ctx, op, missing, append(written, missing...), w)
+	return op.createDefinitions(ctx, missing, written, w.Timeout)
 }
 
 // replaceDefinition writes one definition. It tries again on a conflict: a controller can write the
@@ -173,30 +173,6 @@ func (c *Client) replaceDefinition(ctx context.Context, wanted *unstructured.Uns
 	})
 	if err != nil {
 		return fmt.Errorf("replacing the custom resource definition %s: %w", wanted.GetName(), err)
-	}
-	return nil
-}
-
-// createDefinitions creates the missing definitions. It returns when the kinds of all written definitions
-// are served.
-func (c *Client) createDefinitions(ctx context.Context, op *operation, missing, all []*unstructured.Unstructured, w release.Write) error {
-	if len(missing) > 0 {
-		built, err := op.buildObjects(missing)
-		if err != nil {
-			return err
-		}
-		if _, err := op.client.Create(built); err != nil {
-			return fmt.Errorf("creating custom resource definitions: %w", err)
-		}
-	}
-	built, err := op.buildObjects(all)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
-	defer cancel()
-	if err := op.client.cluster.WaitReady(ctx, built, release.Readiness{}); err != nil {
-		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	return nil
 }
