@@ -131,7 +131,7 @@ func (p *providerData) withFormer(private state.Private) *providerData {
 	former := map[string]cluster.Entry{}
 	for name, stored := range private.Connections {
 		if !p.clusters.Configured(name) {
-			former[name] = cluster.Entry{Connection: stored.Connection(), UID: private.ClusterUIDs[name]}
+			former[name] = cluster.Entry{Connection: stored, UID: private.ClusterUIDs[name]}
 		}
 	}
 	if p.ClustersUnknown || len(former) == 0 {

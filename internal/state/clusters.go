@@ -59,8 +59,8 @@ const (
 // MergeConnections returns how the clusters of records are reached. entry returns what the
 // provider's configuration has of a cluster. A cluster whose entry is removed keeps its connection.
 // A cluster has none if its connection is not known yet, or needs more than may be stored.
-func MergeConnections(known map[string]connect.Stored, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, connect.Connection)) map[string]connect.Stored {
-	merged := map[string]connect.Stored{}
+func MergeConnections(known map[string]connect.Connection, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, connect.Connection)) map[string]connect.Connection {
+	merged := map[string]connect.Connection{}
 	done := map[string]bool{}
 	for key := range records {
 		if done[key.Cluster] {

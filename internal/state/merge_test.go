@@ -102,19 +102,19 @@ func TestMergeConnections(t *testing.T) {
 		entry      state.Entry
 		connection connect.Connection
 	}
-	before, now := connect.Stored{Host: "https://before"}, connect.Connection{Host: "https://now"}
+	before, now := connect.Connection{Host: "https://before"}, connect.Connection{Host: "https://now"}
 	tests := map[string]struct {
-		known map[string]connect.Stored
+		known map[string]connect.Connection
 		of    configured
-		want  map[string]connect.Stored
+		want  map[string]connect.Connection
 	}{
-		"new":                         {of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
-		"changed":                     {known: map[string]connect.Stored{"a": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
-		"the entry is removed":        {known: map[string]connect.Stored{"a": before}, of: configured{entry: state.EntryRemoved}, want: map[string]connect.Stored{"a": before}},
+		"new":                         {of: configured{state.EntryKnown, now}, want: map[string]connect.Connection{"a": {Host: "https://now"}}},
+		"changed":                     {known: map[string]connect.Connection{"a": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Connection{"a": {Host: "https://now"}}},
+		"the entry is removed":        {known: map[string]connect.Connection{"a": before}, of: configured{entry: state.EntryRemoved}, want: map[string]connect.Connection{"a": before}},
 		"removed and never known":     {of: configured{entry: state.EntryRemoved}},
-		"not known yet":               {known: map[string]connect.Stored{"a": before}, of: configured{entry: state.EntryUnknown}},
-		"with a token":                {known: map[string]connect.Stored{"a": before}, of: configured{state.EntryKnown, connect.Connection{Host: "https://now", Token: "t"}}},
-		"without a deployment on it":  {known: map[string]connect.Stored{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Stored{"a": {Host: "https://now"}}},
+		"not known yet":               {known: map[string]connect.Connection{"a": before}, of: configured{entry: state.EntryUnknown}},
+		"with a token":                {known: map[string]connect.Connection{"a": before}, of: configured{state.EntryKnown, connect.Connection{Host: "https://now", Token: "t"}}},
+		"without a deployment on it":  {known: map[string]connect.Connection{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Connection{"a": {Host: "https://now"}}},
 		"a user in the address of it": {of: configured{state.EntryKnown, connect.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no real password
 	}
 	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "x"}: {}, {Cluster: "a", Bundle: "y"}: {}}

@@ -31,8 +31,8 @@ type Private struct {
 	ClusterUIDs map[string]string `json:"uids,omitempty"`
 	// Connections are how clusters with deployments are reached. With them, an apply that removes a
 	// cluster's entry from the provider can also clean up that cluster.
-	Connections  map[string]connect.Stored `json:"connections,omitempty"`
-	Capabilities PackedCapabilities        `json:"capabilities,omitempty"`
+	Connections  map[string]connect.Connection `json:"connections,omitempty"`
+	Capabilities PackedCapabilities            `json:"capabilities,omitempty"`
 	// Needs are the bundles that each bundle was deployed after. Bundles that are in no
 	// configuration any more are removed in the reverse order.
 	Needs      map[string][]string `json:"needs,omitempty"`

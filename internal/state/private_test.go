@@ -61,9 +61,9 @@ func whole(t *testing.T) state.Private {
 			{Kind: "Secret", Namespace: "ns", Name: "values"}: "uid/12", {Kind: "ConfigMap", Namespace: "ns", Name: "values"}: "",
 		}},
 		ClusterUIDs: map[string]string{"a": "uid-a", "b": "uid-b"},
-		Connections: map[string]connect.Stored{
+		Connections: map[string]connect.Connection{
 			"a": {ConfigPaths: []string{"~/.kube/config"}, ConfigContext: "a", RequestTimeout: 1000, QPS: 2.5},
-			"b": {Host: "https://b.example.com", ClusterCACertificate: "PEM", ExecVersion: "v1", ExecCommand: "login"},
+			"b": {Host: "https://b.example.com", ClusterCACertificate: "PEM", Exec: &connect.Exec{APIVersion: "v1", Command: "login"}},
 		},
 		Capabilities: packed(t, state.ClusterCapabilities{
 			"a": {Version: "v1.30.1", Major: "1", Minor: "30+", APIs: []string{"apps/v1", "apps/v1/Deployment", "v1", "v1/Pod"}},
@@ -178,14 +178,14 @@ func large(tb testing.TB) state.Private {
 	tb.Helper()
 	const clusters, bundles = 200, 20
 	private := state.Private{
-		ObjectVersions: state.ObjectVersions{}, ClusterUIDs: map[string]string{}, Connections: map[string]connect.Stored{}, Needs: map[string][]string{},
+		ObjectVersions: state.ObjectVersions{}, ClusterUIDs: map[string]string{}, Connections: map[string]connect.Connection{}, Needs: map[string][]string{},
 	}
 	capabilities := state.ClusterCapabilities{}
 	records := map[deploy.Key]deploy.Record{}
 	for c := range clusters {
 		cluster := fmt.Sprintf("cluster-%03d", c)
 		private.ClusterUIDs[cluster] = fmt.Sprintf("11111111-2222-3333-4444-%012d", c)
-		private.Connections[cluster] = connect.Stored{ConfigPaths: []string{"/home/user/.kube/config"}, ConfigContext: cluster}
+		private.Connections[cluster] = connect.Connection{ConfigPaths: []string{"/home/user/.kube/config"}, ConfigContext: cluster}
 		private.ObjectVersions[cluster] = deploy.Versions{{Kind: "Secret", Namespace: "ns", Name: "values"}: "11111111-2222-3333-4444-555555555555/12"}
 		capabilities[cluster] = manyAPIs()
 		for b := range bundles {

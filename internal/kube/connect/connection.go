@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -19,45 +20,47 @@ import (
 )
 
 // Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, by
-// kubeconfig files, or by environment variables.
+// kubeconfig files, or by environment variables. Its JSON has what may be kept in Terraform's state:
+// addresses, names, and certificates of authorities.
 type Connection struct {
-	Host                 string
-	ClusterCACertificate string // PEM
-	Token                string
-	TokenFile            string
-	Username             string
-	Password             string
-	ClientCertificate    string // PEM
-	ClientKey            string // PEM
-	Exec                 *Exec
+	Host                 string `json:",omitempty"`
+	ClusterCACertificate string `json:",omitempty"` // PEM
+	Token                string `json:"-"`
+	TokenFile            string `json:",omitempty"`
+	Username             string `json:"-"`
+	Password             string `json:"-"`
+	ClientCertificate    string `json:"-"` // PEM
+	ClientKey            string `json:"-"` // PEM
+	Exec                 *Exec  `json:",omitempty"`
 
-	Kubeconfig            string // content
-	ConfigPaths           []string
-	ConfigContext         string
-	ConfigContextCluster  string
-	ConfigContextAuthInfo string
+	Kubeconfig            string   `json:"-"` // content
+	ConfigPaths           []string `json:",omitempty"`
+	ConfigContext         string   `json:",omitempty"`
+	ConfigContextCluster  string   `json:",omitempty"`
+	ConfigContextAuthInfo string   `json:",omitempty"`
 
-	FromEnvironment bool
+	FromEnvironment bool `json:",omitempty"`
 
-	ProxyURL        string
-	TLSServerName   string
-	Insecure        bool
-	ImpersonateUser string
-	QPS             float32       // default no limit
-	Burst           int           // default 100, no effect without QPS
-	RequestTimeout  time.Duration // default 30s
+	ProxyURL        string        `json:",omitempty"`
+	TLSServerName   string        `json:",omitempty"`
+	Insecure        bool          `json:",omitempty"`
+	ImpersonateUser string        `json:",omitempty"`
+	QPS             float32       `json:",omitempty"` // default no limit
+	Burst           int           `json:",omitempty"` // default 100, no effect without QPS
+	RequestTimeout  time.Duration `json:",omitempty"` // default 30s
 
 	// Namespaces are those in which the identity may list release records, nil for all.
-	Namespaces []string
+	Namespaces []string `json:",omitempty"`
 }
 
-// Exec is a command that prints credentials.
+// Exec is a command that prints credentials. Its arguments and its environment can contain
+// credentials.
 type Exec struct {
 	APIVersion string
 	Command    string
-	Args       []string
-	Env        map[string]string
-	Timeout    time.Duration // default 1m
+	Args       []string          `json:"-"`
+	Env        map[string]string `json:"-"`
+	Timeout    time.Duration     `json:"-"` // default 1m
 }
 
 // ConnectionError describes an invalid setting of a connection.
@@ -156,7 +159,9 @@ func (c Connection) Require() error {
 		return nil
 	}
 	return &ConnectionError{
-		Attribute: "host", Message: "or another connection is missing; set host, kubeconfig or config_path, or set from_environment = true to use environment variables such as KUBECONFIG",
+		Attribute: "host",
+		Message: "or another connection is missing; set host, kubeconfig or config_path, " +
+			"or set from_environment = true to use environment variables such as KUBECONFIG",
 	}
 }
 
@@ -214,18 +219,9 @@ func (c Connection) restConfig(kubeconfigs *Kubeconfigs, masker *mask.Masker) (*
 		config.Impersonate.UserName = c.ImpersonateUser
 	}
 	config.UserAgent = userAgent
-	config.QPS = unlimited
-	config.Burst = defaultBurst
-	config.Timeout = defaultRequestTimeout
-	if c.QPS > 0 {
-		config.QPS = c.QPS
-	}
-	if c.Burst > 0 {
-		config.Burst = c.Burst
-	}
-	if c.RequestTimeout > 0 {
-		config.Timeout = c.RequestTimeout
-	}
+	config.QPS = cmp.Or(max(c.QPS, 0), unlimited)
+	config.Burst = cmp.Or(max(c.Burst, 0), defaultBurst)
+	config.Timeout = cmp.Or(max(c.RequestTimeout, 0), defaultRequestTimeout)
 	return config, nil
 }
 
@@ -331,7 +327,9 @@ func (c Connection) contextOf(config *clientcmdapi.Config, where string) (string
 		return "", fmt.Errorf("%s has no contexts", where)
 	case name == "":
 		return "", &ConnectionError{
-			Attribute: "config_context", Message: fmt.Sprintf("is missing, and %s has %d contexts; set it to one of: %s", where, len(known), strings.Join(known, ", ")),
+			Attribute: "config_context",
+			Message: fmt.Sprintf("is missing, and %s has %d contexts; set it to one of: %s",
+				where, len(known), strings.Join(known, ", ")),
 		}
 	case config.Contexts[name] == nil:
 		return "", fmt.Errorf("%s has no context %q; its contexts are: %s", where, name, strings.Join(known, ", "))
