@@ -98,8 +98,7 @@ func (g *Group[V]) end(key string, joined *call[V]) {
 // The zero value is empty.
 type Cache[V any] struct {
 	group Group[V]
-	mu    sync.Mutex
-	made  map[string]V
+	made  sync.Map // of V, by key
 }
 
 // Get returns the value for key. If there is none, create makes it, once for all callers, as in
@@ -108,10 +107,12 @@ func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(conte
 	if known, ok := c.Known(key); ok {
 		return known, nil
 	}
-	remembered := failuresOf(ctx)
-	if err := remembered.find(c, key); err != nil {
-		var none V
-		return none, err
+	failures, remembers := ctx.Value(failuresKey{}).(*sync.Map)
+	if remembers {
+		if err, failed := failures.Load(failureKey{c, key}); failed {
+			var none V
+			return none, err.(error) //nolint:forcetypeassert // It contains nothing else.
+		}
 	}
 	made, err := c.group.Do(ctx, key, doing, func(ctx context.Context) (V, error) {
 		if known, ok := c.Known(key); ok { // Made by another caller since.
@@ -119,75 +120,37 @@ func (c *Cache[V]) Get(ctx context.Context, key, doing string, create func(conte
 		}
 		made, err := create(ctx)
 		if err == nil {
-			c.keep(key, made)
+			c.made.Store(key, made)
 		}
 		return made, err
 	})
-	if err != nil && ctx.Err() == nil {
-		remembered.add(c, key, err)
+	if err != nil && remembers && ctx.Err() == nil {
+		failures.Store(failureKey{c, key}, err)
 	}
 	return made, err
 }
 
 // Known returns the value for key, if it has been made.
 func (c *Cache[V]) Known(key string) (V, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.made[key]
+	made, _ := c.made.Load(key)
+	known, ok := made.(V)
 	return known, ok
-}
-
-func (c *Cache[V]) keep(key string, made V) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made = map[string]V{}
-	}
-	c.made[key] = made
 }
 
 // RememberFailures returns a context for one operation, such as a plan. A fetch that failed under
 // this context is not tried again under it: a server that does not respond gets no further
 // request for each of a thousand bundles. The next operation tries again.
 func RememberFailures(ctx context.Context) context.Context {
-	if failuresOf(ctx) != nil {
+	if ctx.Value(failuresKey{}) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, failuresKey{}, &failures{of: map[failureKey]error{}})
+	return context.WithValue(ctx, failuresKey{}, &sync.Map{})
 }
 
+// failuresKey is the key of the errors of one operation, by failureKey.
 type failuresKey struct{}
-
-// failures are the failed fetches of one operation. A nil *failures remembers nothing.
-type failures struct {
-	mu sync.Mutex
-	of map[failureKey]error
-}
 
 type failureKey struct {
 	cache any
 	key   string
-}
-
-func failuresOf(ctx context.Context) *failures {
-	found, _ := ctx.Value(failuresKey{}).(*failures)
-	return found
-}
-
-func (f *failures) find(cache any, key string) error {
-	if f == nil {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.of[failureKey{cache, key}]
-}
-
-func (f *failures) add(cache any, key string, err error) {
-	if f == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.of[failureKey{cache, key}] = err
 }

@@ -12,12 +12,5 @@ import (
 // tries together take less than a tenth of a second, so they are made even if ctx ends in the
 // meantime.
 func onConflict(ctx context.Context, change func() error) error {
-	_, err := retry.Do(context.WithoutCancel(ctx), retry.Conflict(), func() (struct{}, error) {
-		err := change()
-		if !apierrors.IsConflict(err) {
-			err = retry.Permanent(err)
-		}
-		return struct{}{}, err
-	})
-	return err
+	return retry.While(context.WithoutCancel(ctx), retry.Conflict(), apierrors.IsConflict, change)
 }

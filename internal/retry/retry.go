@@ -79,8 +79,17 @@ func Until(ctx context.Context, p Policy, done func() bool) bool {
 	return err == nil
 }
 
-type notDoneError struct{}
+var errNotDone = errors.New("not done yet")
 
-func (notDoneError) Error() string { return "not done yet" }
-
-var errNotDone notDoneError
+// While calls operation until it succeeds, its error need not be tried again, or the policy or ctx
+// ends. It returns the last error.
+func While(ctx context.Context, p Policy, isTemporary func(error) bool, operation func() error) error {
+	_, err := Do(ctx, p, func() (struct{}, error) {
+		err := operation()
+		if err != nil && !isTemporary(err) {
+			err = Permanent(err)
+		}
+		return struct{}{}, err
+	})
+	return err
+}

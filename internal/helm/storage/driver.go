@@ -296,15 +296,13 @@ func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
 		return nil, nil // Helm prunes the history, and ignores the record.
 	}
 	d.history, d.isRead = nil, false
-	_, err := retry.Do(d.ctx, retry.Record().Within(recordTimeout), func() (struct{}, error) {
+	isTemporary := func(err error) bool { return !IsRejected(err) || apierrors.IsTooManyRequests(err) }
+	err := retry.While(d.ctx, retry.Record().Within(recordTimeout), isTemporary, func() error {
 		err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			err = nil // It was deleted with its namespace, or the answer to an earlier try was lost.
-		case IsRejected(err) && !apierrors.IsTooManyRequests(err):
-			err = retry.Permanent(err)
+		if apierrors.IsNotFound(err) {
+			return nil // It was deleted with its namespace, or the answer to an earlier try was lost.
 		}
-		return struct{}{}, err
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -326,15 +324,15 @@ func (d *Driver) Update(key string, record *helmrelease.Release) error {
 		d.Unwritten = err
 		return err
 	}
-	_, d.Unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.options.Until))), func() (struct{}, error) {
-		_, err := d.store.Update(context.WithoutCancel(d.ctx), secret, metav1.UpdateOptions{})
-		if err != nil {
-			err = fmt.Errorf("updating release record %s: %w", key, err)
+	isTemporary := func(err error) bool {
+		return !IsRejected(err) || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
+	}
+	policy := retry.Record().Within(max(recordTimeout, time.Until(d.options.Until)))
+	d.Unwritten = retry.While(d.ctx, policy, isTemporary, func() error {
+		if _, err := d.store.Update(context.WithoutCancel(d.ctx), secret, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("updating release record %s: %w", key, err)
 		}
-		if IsRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
-			err = retry.Permanent(err)
-		}
-		return struct{}{}, err
+		return nil
 	})
 	return d.Unwritten
 }
