@@ -38,14 +38,10 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	text := e.Reason
-	if e.Object != "" {
-		text = e.Object + ": " + text
+	if e.Object == "" {
+		return onLine(e.Line, e.Reason)
 	}
-	if e.Line > 0 {
-		text = fmt.Sprintf("line %d: %s", e.Line, text)
-	}
-	return text
+	return onLine(e.Line, e.Object+": "+e.Reason)
 }
 
 // check returns an error for a document that not every reader reads as this object.
@@ -71,13 +67,13 @@ func checkForm(object *unstructured.Unstructured, line int) error {
 			}
 		}
 	}
-	return checkTexts(object)
+	return checkTexts(object, textFields(object))
 }
 
 // isCanonical reports whether every reader reads an object that is no list as the same object.
 func isCanonical(object *unstructured.Unstructured) bool {
 	_, hasItems := object.Object[itemsField]
-	return !hasItems && formError(object.Object) == "" && checkMetadataTexts(object) == nil
+	return !hasItems && formError(object.Object) == "" && checkTexts(object, metadataTexts()) == nil
 }
 
 // formError describes what readers could understand differently in an object, "" for nothing.

@@ -17,23 +17,17 @@ func Flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	flat := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, object := range objects {
 		items, isList := object.Object[itemsField].([]any)
-		if isList {
+		switch {
+		case isList:
 			flat = append(flat, Flatten(membersOf(object, items))...)
-			continue
-		}
-		if missingIn(object) == "" {
-			flat = append(flat, canonical(object))
+		case missingIn(object) != "":
+		case isCanonical(object):
+			flat = append(flat, object)
+		default:
+			flat = append(flat, &unstructured.Unstructured{Object: withoutSurplus(object.Object)})
 		}
 	}
 	return flat
-}
-
-// canonical returns the object itself unless something has to be left out of it.
-func canonical(object *unstructured.Unstructured) *unstructured.Unstructured {
-	if isCanonical(object) {
-		return object
-	}
-	return &unstructured.Unstructured{Object: withoutSurplus(object.Object)}
 }
 
 // membersOf returns the objects in a list. One without a kind gets that of the list.

@@ -11,12 +11,37 @@ import (
 // object by its kind and name, and returns the first value at path that is wrong. path has no list
 // indices.
 func lineOf(file []byte, object string, path []string, isWrong func(value *yaml.Node) bool) int {
-	return firstLine(file, func(document *yaml.Node) int { return lineIn(document, object, path, isWrong) })
+	return firstLine(file, func(node *yaml.Node) int {
+		kind, name := nodesAt(node, "kind"), nodesAt(node, "metadata", "name")
+		if len(kind) != 1 || len(name) != 1 || kind[0].Value+" "+name[0].Value != object {
+			return 0
+		}
+		return lineOfFirst(nodesAt(node, path...), isWrong)
+	})
 }
 
-// firstLine calls in for each document of a file and returns the first line that in finds, 0 if
-// there is none.
-func firstLine(file []byte, in func(document *yaml.Node) int) int {
+// LineOf returns the line of an object in a file, 0 if the object is not found. It finds the object
+// by its kind and its name. For a name that the API server generates, name is its prefix.
+func LineOf(file []byte, kind, name string) int {
+	return firstLine(file, func(node *yaml.Node) int {
+		names := append(nodesAt(node, "metadata", "name"), nodesAt(node, "metadata", "generateName")...)
+		if lineOfFirst(names, func(value *yaml.Node) bool { return value.Value == name }) == 0 {
+			return 0
+		}
+		return lineOfFirst(nodesAt(node, "kind"), func(value *yaml.Node) bool { return value.Value == kind })
+	})
+}
+
+func lineOfFirst(values []*yaml.Node, isMeant func(value *yaml.Node) bool) int {
+	if i := slices.IndexFunc(values, isMeant); i >= 0 {
+		return values[i].Line
+	}
+	return 0
+}
+
+// firstLine calls in for each object of a file, and for the objects of lists. It returns the first
+// line that in finds, 0 if there is none.
+func firstLine(file []byte, in func(object *yaml.Node) int) int {
 	documents := yaml.NewDecoder(bytes.NewReader(file))
 	for {
 		var (
@@ -31,26 +56,22 @@ func firstLine(file []byte, in func(document *yaml.Node) int) int {
 		if len(document.Content) == 0 {
 			continue
 		}
-		if line := in(document.Content[0]); line > 0 {
+		if line := lineIn(document.Content[0], in); line > 0 {
 			return line
 		}
 	}
 }
 
 // lineIn searches one object, and the objects of a list.
-func lineIn(node *yaml.Node, object string, path []string, isWrong func(value *yaml.Node) bool) int {
-	kind, name := nodesAt(node, "kind"), nodesAt(node, "metadata", "name")
-	if len(kind) == 1 && len(name) == 1 && kind[0].Value+" "+name[0].Value == object {
-		found := nodesAt(node, path...)
-		if i := slices.IndexFunc(found, isWrong); i >= 0 {
-			return found[i].Line
-		}
+func lineIn(node *yaml.Node, in func(object *yaml.Node) int) int {
+	if line := in(node); line > 0 {
+		return line
 	}
 	for _, item := range nodesAt(node, "items") {
 		if item.Kind == yaml.SequenceNode {
 			continue
 		}
-		if line := lineIn(item, object, path, isWrong); line > 0 {
+		if line := lineIn(item, in); line > 0 {
 			return line
 		}
 	}
@@ -112,30 +133,4 @@ func resolved(node *yaml.Node) *yaml.Node {
 // isPlain reports whether a value has no quotes.
 func isPlain(value *yaml.Node) bool {
 	return value.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
-}
-
-// LineOf returns the line of an object in a file, 0 if the object is not found. It finds the object
-// by its kind and its name. For a name that the API server generates, name is its prefix.
-func LineOf(file []byte, kind, name string) int {
-	return firstLine(file, func(document *yaml.Node) int { return lineOfObject(document, kind, name) })
-}
-
-func lineOfObject(node *yaml.Node, kind, name string) int {
-	node = resolved(node)
-	names := append(nodesAt(node, "metadata", "name"), nodesAt(node, "metadata", "generateName")...)
-	isCalled := slices.ContainsFunc(names, func(value *yaml.Node) bool { return value.Value == name })
-	for _, value := range nodesAt(node, "kind") {
-		if value.Value == kind && isCalled {
-			return value.Line
-		}
-	}
-	for _, item := range nodesAt(node, "items") {
-		if item.Kind == yaml.SequenceNode {
-			continue
-		}
-		if line := lineOfObject(item, kind, name); line > 0 {
-			return line
-		}
-	}
-	return 0
 }

@@ -22,7 +22,9 @@ func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([
 			if err != nil {
 				return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
-			made = append(made, diff.Document{Object: Identify(object, namespace), APIVersion: object.GetAPIVersion(), Hook: i == 1, Content: string(content)})
+			made = append(made, diff.Document{
+				Object: Identify(object, namespace), APIVersion: object.GetAPIVersion(), Hook: i == 1, Content: string(content),
+			})
 		}
 	}
 	return made, nil

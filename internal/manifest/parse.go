@@ -59,12 +59,10 @@ func isNotEmpty(document map[string]any) bool { return len(document) > 0 }
 // looksLikeObject reports whether a document has a field of an object, so that a missing field can
 // be a typo.
 func looksLikeObject(document map[string]any) bool {
-	for _, field := range []string{"apiVersion", "kind", "metadata"} {
-		if _, there := document[field]; there {
-			return true
-		}
-	}
-	return false
+	_, hasVersion := document["apiVersion"]
+	_, hasKind := document["kind"]
+	_, hasMetadata := document[metadataField]
+	return hasVersion || hasKind || hasMetadata
 }
 
 func parseStrictly(content []byte, isMeant func(document map[string]any) bool) ([]*unstructured.Unstructured, error) {
@@ -132,7 +130,9 @@ func parse(content []byte) ([]parsedDocument, error) {
 			before, after, _ = bytes.Cut(rest, bytes.TrimSuffix(text, []byte("\n")))
 		}
 		line += bytes.Count(before, []byte("\n"))
-		documents = append(documents, parsedDocument{text: text, object: &unstructured.Unstructured{Object: object}, line: line + linesBefore(text)})
+		documents = append(documents, parsedDocument{
+			text: text, object: &unstructured.Unstructured{Object: object}, line: line + linesBefore(text),
+		})
 		line += bytes.Count(text, []byte("\n"))
 		rest = after
 	}

@@ -49,14 +49,8 @@ func RefuseRecord(kind schema.GroupKind, object *unstructured.Unstructured, name
 	if !isRecord(kind, object) {
 		return nil
 	}
-	name := object.GetName()
-	if name == "" {
-		name = object.GetGenerateName() + GeneratedName
-	}
-	if own := object.GetNamespace(); own != "" {
-		namespace = own
-	}
-	return &ForbiddenRecordError{Kind: kind.Kind, Object: release.Key(namespace, name)}
+	of := Identify(object, namespace)
+	return &ForbiddenRecordError{Kind: kind.Kind, Object: release.Key(of.Namespace, of.Name)}
 }
 
 // isRecord reports whether Helm treats an object as a release record. Helm lists records by their

@@ -20,16 +20,20 @@ type NotStringError struct {
 }
 
 func (e *NotStringError) Error() string {
-	text := fmt.Sprintf("%s: %s of %s is not text; put its value in quotes", e.Object, e.Key, e.Field)
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d: %s", e.Line, text)
+	return onLine(e.Line, fmt.Sprintf("%s: %s of %s is not text; put its value in quotes", e.Object, e.Key, e.Field))
+}
+
+// onLine returns the text of an error with the line in its file, if that is known.
+func onLine(line int, text string) string {
+	if line == 0 {
+		return text
 	}
-	return text
+	return fmt.Sprintf("line %d: %s", line, text)
 }
 
 // textFields returns the fields of an object that are maps of texts.
 func textFields(object *unstructured.Unstructured) []string {
-	fields := []string{"metadata.labels", "metadata.annotations"}
+	fields := metadataTexts()
 	switch group, _, _ := strings.Cut(object.GetAPIVersion(), "/"); {
 	case group == "apps", group == "batch":
 		return append(fields, "spec.template.metadata.labels", "spec.template.metadata.annotations")
@@ -46,16 +50,11 @@ func nameOf(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
 
-func checkTexts(object *unstructured.Unstructured) error {
-	return checkTextsOf(object, textFields(object))
-}
+// metadataTexts are the maps of texts that Helm reads.
+func metadataTexts() []string { return []string{"metadata.labels", "metadata.annotations"} }
 
-// checkMetadataTexts checks the texts that Helm reads.
-func checkMetadataTexts(object *unstructured.Unstructured) error {
-	return checkTextsOf(object, []string{"metadata.labels", "metadata.annotations"})
-}
-
-func checkTextsOf(object *unstructured.Unstructured, fields []string) error {
+// checkTexts returns a *NotStringError if one of the fields contains what is no text.
+func checkTexts(object *unstructured.Unstructured, fields []string) error {
 	for _, field := range fields {
 		value, _, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(field, ".")...)
 		texts, ok := value.(map[string]any)

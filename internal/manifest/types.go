@@ -38,10 +38,7 @@ func (e *WrongTypeError) Error() string {
 	if e.Field != "" {
 		text = fmt.Sprintf("%s: %s %s", e.Object, e.Field, e.Reason)
 	}
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d: %s", e.Line, text)
-	}
-	return text
+	return onLine(e.Line, text)
 }
 
 // Locate sets the line of the value from the file of the object.
@@ -67,7 +64,8 @@ func CheckTypes(object *unstructured.Unstructured) ([]UnknownField, error) {
 	unknown, err := kubejson.UnmarshalStrict(content, typed, kubejson.DisallowUnknownFields)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		kind := jsonKind(wrong.Value)
-		return nil, &WrongTypeError{Object: nameOf(object), Field: wrong.Field, Reason: fmt.Sprintf("is a %s and must be a %s", kind, typeName(wrong.Type)), kind: kind}
+		reason := fmt.Sprintf("is a %s and must be a %s", kind, typeName(wrong.Type))
+		return nil, &WrongTypeError{Object: nameOf(object), Field: wrong.Field, Reason: reason, kind: kind}
 	}
 	if err != nil {
 		return nil, &WrongTypeError{Object: nameOf(object), Reason: err.Error()}
@@ -134,7 +132,8 @@ func typeName(of reflect.Type) string {
 		return "string; put its value in quotes"
 	case reflect.Slice, reflect.Array:
 		return "list"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return fmt.Sprintf("whole number of %d bits", of.Bits())
 	case reflect.Float32, reflect.Float64:
 		return "number"

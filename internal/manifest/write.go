@@ -22,28 +22,26 @@ type Written struct {
 
 // Write writes each object as one document.
 func Write(objects []*unstructured.Unstructured) ([]Written, error) {
-	written := make([]Written, len(objects))
-	for i, object := range objects {
-		text, err := Text(object)
-		if err != nil {
-			return nil, err
-		}
-		written[i] = Written{Text: text, Object: object}
-	}
-	return written, nil
+	return write(objects, func(object *unstructured.Unstructured) *unstructured.Unstructured { return object })
 }
 
 // WriteManifest is Write for the manifest of a release. Helm reads a manifest again when it removes
 // the release, and then treats every document with the annotation of a hook as a hook. In a
 // manifest, only a member of a list can have that annotation, and stays in a list.
 func WriteManifest(objects []*unstructured.Unstructured) ([]Written, error) {
+	return write(objects, func(object *unstructured.Unstructured) *unstructured.Unstructured {
+		if _, isHook := Annotations(object)[wellknown.Hook]; !isHook {
+			return object
+		}
+		list := map[string]any{"apiVersion": "v1", "kind": "List", itemsField: []any{object.Object}}
+		return &unstructured.Unstructured{Object: list}
+	})
+}
+
+func write(objects []*unstructured.Unstructured, documentOf func(*unstructured.Unstructured) *unstructured.Unstructured) ([]Written, error) {
 	written := make([]Written, len(objects))
 	for i, object := range objects {
-		document := object
-		if _, isHook := Annotations(object)[wellknown.Hook]; isHook {
-			document = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "List", itemsField: []any{object.Object}}}
-		}
-		text, err := Text(document)
+		text, err := Text(documentOf(object))
 		if err != nil {
 			return nil, err
 		}
