@@ -32,9 +32,9 @@ func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func
 	c := comparison{secret: isSecret(live)}
 	typed, schema := typedForm(wanted)
 	c.compare("", values{wanted: wanted, live: contentOf(live), typed: typed}, schema)
-	for i, edit := range c.edits {
+	for i, makeLive := range c.edits {
 		if !accepts(c.found[i]) {
-			edit.in.set(edit.live)
+			makeLive()
 		}
 	}
 	withoutAbsent(wanted)
@@ -43,28 +43,6 @@ func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func
 
 // absent is in place of an item that live lacks.
 type absent struct{}
-
-// place is where a wanted value is: the field of a map with a key, or the item of a list with an index.
-type place struct {
-	fields map[string]any
-	key    string
-	items  []any
-	index  int
-}
-
-// set replaces the wanted value by a live one, nil if there is none.
-func (p place) set(live any) {
-	switch {
-	case p.items != nil && live == nil:
-		p.items[p.index] = absent{}
-	case p.items != nil:
-		p.items[p.index] = live
-	case live == nil:
-		delete(p.fields, p.key)
-	default:
-		p.fields[p.key] = live
-	}
-}
 
 // withoutAbsent removes absent items from all lists, and returns the value.
 func withoutAbsent(value any) any {
@@ -88,12 +66,7 @@ type comparison struct {
 	secret bool
 	found  []release.Difference
 	// edits turn the wanted values into the live ones, one for each item of found.
-	edits []edit
-}
-
-type edit struct {
-	in   place
-	live any
+	edits []func()
 }
 
 // values are the value of one field on all sides.
@@ -101,18 +74,29 @@ type values struct {
 	wanted, live any
 	// typed is the wanted value as the server would write it, such as "1" for "1000m".
 	typed typedValue
-	// in is where the wanted value is.
-	in place
+	// set replaces the wanted value where it is, nil by nothing.
+	set func(live any)
 }
 
 // field returns the values of a field of a map.
 func (v values) field(wanted, live map[string]any, key string) values {
-	return values{wanted: wanted[key], live: live[key], typed: v.typed.field(key), in: place{fields: wanted, key: key}}
+	return values{wanted: wanted[key], live: live[key], typed: v.typed.field(key), set: func(live any) {
+		if live == nil {
+			delete(wanted, key)
+		} else {
+			wanted[key] = live
+		}
+	}}
 }
 
 // item returns the values of an item of a list.
 func (v values) item(wanted []any, i int, live any) values {
-	return values{wanted: wanted[i], live: live, typed: v.typed.item(i, len(wanted)), in: place{items: wanted, index: i}}
+	return values{wanted: wanted[i], live: live, typed: v.typed.item(i, len(wanted)), set: func(live any) {
+		if live == nil {
+			live = absent{}
+		}
+		wanted[i] = live
+	}}
 }
 
 // typedValue is a value in the notation of its Go type. known is true if the type is known, and
@@ -140,7 +124,7 @@ func (t typedValue) item(i, of int) typedValue {
 }
 
 func (c *comparison) add(at path, v values) {
-	c.edits = append(c.edits, edit{in: v.in, live: v.live})
+	c.edits = append(c.edits, func() { v.set(v.live) })
 	difference := release.Difference{Path: string(at), Fingerprint: "-"}
 	if !c.secret {
 		// The content is from an API server, so it can be written as JSON.

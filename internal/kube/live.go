@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -76,31 +77,23 @@ type objectReader struct {
 	metadata metadata.Interface
 	// watching is for watches. The other clients limit the time of a response, and the response to a
 	// watch must stay open.
-	watching  dynamic.Interface
-	ofObjects objectLists
-	lists     lists
+	watching dynamic.Interface
+	// listing is for lists of objects.
+	listing rest.Interface
+	lists   lists
 }
 
 func newObjectReader(config *rest.Config) (*objectReader, error) {
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	ofMetadata, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	ofObjects, err := newObjectLists(config)
-	if err != nil {
-		return nil, err
-	}
+	objects, errObjects := dynamic.NewForConfig(config)
+	ofMetadata, errMetadata := metadata.NewForConfig(config)
+	listing, errListing := newListClient(config)
 	unlimited := rest.CopyConfig(config)
 	unlimited.Timeout = 0
-	watching, err := dynamic.NewForConfig(unlimited)
-	if err != nil {
+	watching, errWatching := dynamic.NewForConfig(unlimited)
+	if err := cmp.Or(errObjects, errMetadata, errListing, errWatching); err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	return &objectReader{dynamic: objects, metadata: ofMetadata, ofObjects: ofObjects, watching: watching}, nil
+	return &objectReader{dynamic: objects, metadata: ofMetadata, watching: watching, listing: listing}, nil
 }
 
 // read reads objects and returns the result for each. One list serves all objects of the same kind
@@ -269,7 +262,7 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 	defer cancel()
 	listed = make(namedObjects, len(wanted))
 	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
-	read, last := o.ofObjects.page, pages
+	read, last := o.objectPage, pages
 	if key.depth == onlyMetadata {
 		options, last = metav1.ListOptions{Limit: metadataPageSize}, metadataPages
 		read = func(ctx context.Context, of group, options metav1.ListOptions) ([]unstructured.Unstructured, string, error) {

@@ -31,19 +31,21 @@ func (c Condition) unready() release.Unready {
 type NotReadyError struct{ Objects []Condition }
 
 func (e *NotReadyError) Error() string {
-	lines := make([]string, len(e.Objects))
-	for i, object := range e.Objects {
-		lines[i] = fmt.Sprintf("%s is %s: %s", object.Object, object.Status, object.Message)
-	}
-	return "not ready: " + strings.Join(lines, "; ")
+	return e.text(func(object string) string { return object })
 }
 
 // Template is the text with kinds in place of objects, see status.Template.
 func (e *NotReadyError) Template() string {
+	return e.text(func(object string) string {
+		kind, _, _ := strings.Cut(object, " ")
+		return kind
+	})
+}
+
+func (e *NotReadyError) text(nameOf func(object string) string) string {
 	lines := make([]string, len(e.Objects))
 	for i, object := range e.Objects {
-		kind, _, _ := strings.Cut(object.Object, " ")
-		lines[i] = fmt.Sprintf("%s is %s: %s", kind, object.Status, object.Message)
+		lines[i] = fmt.Sprintf("%s is %s: %s", nameOf(object.Object), object.Status, object.Message)
 	}
 	return "not ready: " + strings.Join(lines, "; ")
 }
