@@ -25,7 +25,7 @@ func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, 
 	if err != nil {
 		return nil, err
 	}
-	objects, err := k.checked.in(string(text))
+	objects, err := k.checked.In(string(text))
 	if err != nil {
 		return nil, err
 	}

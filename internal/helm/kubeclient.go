@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -37,7 +38,7 @@ type kubeClient struct {
 	requests  *requestErrors
 	cache     *responseCache
 	// checked are the documents from which objects may be built.
-	checked checkedDocuments
+	checked storage.CheckedDocuments
 	// notOwned are the keys of objects that the release no longer has, and that belong to no release.
 	notOwned []string
 	// uids are the UIDs of the objects to delete, read together with their owners. Other objects

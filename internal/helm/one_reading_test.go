@@ -18,6 +18,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -103,8 +104,8 @@ func checkRendering(t *testing.T, content []byte) {
 		if err != nil {
 			continue // It is refused, by the plan as well.
 		}
-		checked := &checkedDocuments{}
-		checked.add(made.Written)
+		checked := &storage.CheckedDocuments{}
+		checked.Add(made.Written)
 		compareReadings(t, checked, made.Manifest, made.Objects)
 		compareUninstall(t, made.Manifest, made.Objects)
 		for _, hook := range made.Hooks {
@@ -130,7 +131,7 @@ func checkRecordText(t *testing.T, content string) {
 	if err != nil {
 		return
 	}
-	checked, objects := &checkedDocuments{}, manifest.Flatten(parsed)
+	checked, objects := &storage.CheckedDocuments{}, manifest.Flatten(parsed)
 	stream := checked.WriteManifest(objects)
 	compareReadings(t, checked, stream, objects)
 	compareUninstall(t, stream, objects)
@@ -139,9 +140,9 @@ func checkRecordText(t *testing.T, content string) {
 
 // compareReadings compares the objects that Helm's client builds from a text with those that were
 // checked.
-func compareReadings(t *testing.T, checked *checkedDocuments, text string, want []*unstructured.Unstructured) {
+func compareReadings(t *testing.T, checked *storage.CheckedDocuments, text string, want []*unstructured.Unstructured) {
 	t.Helper()
-	objects, err := checked.in(text)
+	objects, err := checked.In(text)
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}

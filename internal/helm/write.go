@@ -217,7 +217,7 @@ func (c *Client) chart(ctx context.Context, op *operation, d target.Deployment, 
 		return nil, err
 	}
 	op.rendered = made
-	op.client.checked.add(made.Written)
+	op.client.checked.Add(made.Written)
 	op.masker.Add(made.HiddenTexts...)
 	for _, document := range made.Written { // An API server that refuses an object can quote it.
 		op.masker.AddSecret(document.Object.Object)

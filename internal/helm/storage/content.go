@@ -100,13 +100,6 @@ func (r Record) canonicalValues() string {
 	return string(text)
 }
 
-// isProven reports whether the record has the content that its labels prove. by is the target that
-// the labels are verified for.
-func (r Record) isProven(by release.Claimant, of release.Observed) bool {
-	proof, proven := by.ProofOf(of)
-	return proven && r.Matches(proof, of)
-}
-
 // Matches reports whether the record has the content for which its label was made with a proof.
 func (r Record) Matches(proof release.Proof, of release.Observed) bool {
 	return hmac.Equal([]byte(r.Code(proof, of)), []byte(of.Content))

@@ -79,8 +79,8 @@ type Driver struct {
 type Options struct {
 	// Masker hides the values of Secrets in records.
 	Masker *mask.Masker
-	// Checked writes the documents that Helm reads.
-	Checked Documents
+	// Checked are the documents that Helm may read.
+	Checked *CheckedDocuments
 	// Serves reports whether the cluster serves a kind.
 	Serves func(kind schema.GroupVersionKind) (bool, error)
 	// By is the target that reads and writes the records.
@@ -105,16 +105,6 @@ type Removal struct {
 	// a release even if the deletion of its objects was not confirmed. The remaining objects
 	// would then have no owner.
 	Hold func() error
-}
-
-// Documents writes objects that were checked as text that Helm may read.
-type Documents interface {
-	// Write writes objects as one stream.
-	Write(objects []*unstructured.Unstructured) (string, error)
-	// WriteManifest writes the objects of a manifest, one by one. It returns "" if that fails.
-	WriteManifest(objects []*unstructured.Unstructured) string
-	// RewriteHook writes the objects of a hook in a record again, and leaves out what is no object.
-	RewriteHook(text string) string
 }
 
 // UntrustedRecordError reports that a release record is not proven to be as this provider wrote it.
@@ -185,7 +175,9 @@ func (d *Driver) provenLabels(record *helmrelease.Release) map[string]string {
 
 // Trusts reports whether the labels and the content of a record are proven.
 func (d *Driver) Trusts(record *helmrelease.Release) bool {
-	return RecordOf(d.AsStored(record)).isProven(d.options.By, ObservedOf(record))
+	observed := ObservedOf(record)
+	proof, isProven := d.options.By.ProofOf(observed)
+	return isProven && RecordOf(d.AsStored(record)).Matches(proof, observed)
 }
 
 // distrust takes the content out of a record that is not proven. Helm then merges, deletes and runs
@@ -408,15 +400,6 @@ func (d *Driver) query(name, status string) ([]*helmrelease.Release, error) {
 	return records, d.rebase(records...)
 }
 
-// newestOf returns the newest of the records of one release.
-func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
-	history := make([]release.Observed, len(records))
-	for i := range records {
-		history[i] = Observe(&records[i])
-	}
-	return release.Newest(history)
-}
-
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
 
 // read reads the history of a release. If the newest revision is known, it also reads the
@@ -455,7 +438,7 @@ func (d *Driver) read(name string) error {
 		return nil
 	}
 	if d.options.Removal != nil {
-		if err := d.options.Removal.Check(newestOf(list.Items)); err != nil {
+		if err := d.options.Removal.Check(release.Newest(d.observedHistory())); err != nil {
 			return err
 		}
 	}

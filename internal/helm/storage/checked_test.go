@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestCheckedDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked := &checkedDocuments{}
+	checked := &CheckedDocuments{}
 	if _, err := checked.Write(parsed); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestCheckedDocuments(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found, err := checked.in(test.text)
+			found, err := checked.In(test.text)
 			wrong := 0
 			if unchecked, ok := err.(*UncheckedError); ok { //nolint:errorlint // It is not wrapped.
 				wrong = unchecked.Document

@@ -1,4 +1,4 @@
-package helm
+package storage
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm/storage"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
@@ -23,16 +22,17 @@ func (e *UncheckedError) Error() string {
 	return fmt.Sprintf("nothing was sent, because Helm has changed the manifest: document %d was not checked; this is an error of the provider", e.Document)
 }
 
-// checkedDocuments are the documents that an operation has written from objects that it has read
+// CheckedDocuments are the documents that an operation has written from objects that it has read
 // and checked. They are looked up and not read again, so what is written to a cluster is what was
 // checked.
-type checkedDocuments struct {
+type CheckedDocuments struct {
 	mu sync.Mutex
 	// objects maps the hash of a document to its object.
 	objects map[[sha256.Size]byte]*unstructured.Unstructured
 }
 
-func (c *checkedDocuments) add(written []manifest.Written) {
+// Add adds documents that Helm may pass on.
+func (c *CheckedDocuments) Add(written []manifest.Written) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.objects == nil {
@@ -44,40 +44,40 @@ func (c *checkedDocuments) add(written []manifest.Written) {
 }
 
 // Write writes objects as a stream that Helm may pass on.
-func (c *checkedDocuments) Write(objects []*unstructured.Unstructured) (string, error) {
+func (c *CheckedDocuments) Write(objects []*unstructured.Unstructured) (string, error) {
 	written, err := manifest.Write(objects)
 	if err != nil {
 		return "", err
 	}
-	c.add(written)
+	c.Add(written)
 	return manifest.Stream(written), nil
 }
 
 // WriteManifest writes the objects of a manifest, one by one. It returns "" if that fails.
-func (c *checkedDocuments) WriteManifest(objects []*unstructured.Unstructured) string {
+func (c *CheckedDocuments) WriteManifest(objects []*unstructured.Unstructured) string {
 	return c.stream(manifest.WriteManifest(objects))
 }
 
 // RewriteHook writes the objects of a hook in a record again, one by one. It leaves out what is no
 // object, and returns "" for text that is no YAML.
-func (c *checkedDocuments) RewriteHook(text string) string {
-	objects, err := storage.SingleObjects(text)
+func (c *CheckedDocuments) RewriteHook(text string) string {
+	objects, err := SingleObjects(text)
 	if err != nil {
 		return ""
 	}
 	return c.stream(manifest.Write(objects))
 }
 
-func (c *checkedDocuments) stream(written []manifest.Written, err error) string {
+func (c *CheckedDocuments) stream(written []manifest.Written, err error) string {
 	if err != nil {
 		return ""
 	}
-	c.add(written)
+	c.Add(written)
 	return manifest.Stream(written)
 }
 
-// in returns the objects of the documents in a text. They are shared, and must not be changed.
-func (c *checkedDocuments) in(text string) ([]*unstructured.Unstructured, error) {
+// In returns the objects of the documents in a text. They are shared, and must not be changed.
+func (c *CheckedDocuments) In(text string) ([]*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []*unstructured.Unstructured
