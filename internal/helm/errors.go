@@ -18,17 +18,12 @@ type ExistingObjectsError struct {
 }
 
 func (e *ExistingObjectsError) Error() string {
-	const named = 5
-	more := ""
-	if len(e.Objects) > named {
-		more = fmt.Sprintf(" and %d more", len(e.Objects)-named)
-	}
 	what := "objects of release %s in namespace %s already exist, and the release has no record"
 	if e.Foreign {
 		what = "objects that release %s in namespace %s needs already exist, and belong to another release or to none"
 	}
-	return fmt.Sprintf(what+": %s%s; delete them, or name the deployment in take_ownership_of to adopt them",
-		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
+	return fmt.Sprintf(what+": %s; delete them, or name the deployment in take_ownership_of to adopt them",
+		e.Release, e.Namespace, firstOf(e.Objects))
 }
 
 // Template is the text without names, see status.Template.
@@ -44,12 +39,7 @@ type LostAPIsError struct {
 }
 
 func (e *LostAPIsError) Error() string {
-	const named = 5
-	more := ""
-	if len(e.APIs) > named {
-		more = fmt.Sprintf(" and %d more", len(e.APIs)-named)
-	}
-	return fmt.Sprintf("%v (since the plan, the cluster no longer serves %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
+	return fmt.Sprintf("%v (since the plan, the cluster no longer serves %s; plan again)", e.Err, firstOf(e.APIs))
 }
 
 // Template is the text without names, see status.Template.
@@ -59,3 +49,12 @@ func (e *LostAPIsError) Template() string {
 
 // Unwrap returns the cause.
 func (e *LostAPIsError) Unwrap() error { return e.Err }
+
+// firstOf names the first few of several names.
+func firstOf(names []string) string {
+	const named = 5
+	if len(names) <= named {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
+}

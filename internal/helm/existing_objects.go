@@ -32,9 +32,7 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 		if live == nil {
 			continue
 		}
-		annotations := live.GetAnnotations()
-		owner := release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
-		switch {
+		switch owner := ownerKey(live); {
 		case slices.Contains(w.Former, owner), movesTo(w, k.release, info, owner):
 		case owner != k.release:
 			foreign = append(foreign, titleOf(info))

@@ -100,7 +100,7 @@ func existing(ctx context.Context, client metadata.ResourceInterface, members []
 		return existingByName(ctx, client, wanted)
 	}
 	there := map[string]metav1.Object{}
-	leftOut, err := eachMetadata(ctx, client, "", func(object *metav1.PartialObjectMetadata) error {
+	leftOut, err := eachMetadata(ctx, client, "", maxNamespace, func(object *metav1.PartialObjectMetadata) error {
 		if wanted[object.GetName()] {
 			there[object.GetName()] = object
 		}

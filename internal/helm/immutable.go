@@ -14,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/immutable"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
@@ -99,12 +98,11 @@ func (k *kubeClient) refuseChanges(changes immutableChanges, live map[*resource.
 
 // refuseReplacement returns why an object may not be deleted and created again.
 func (k *kubeClient) refuseReplacement(object *resource.Info, live *unstructured.Unstructured) error {
-	annotations := live.GetAnnotations()
-	switch objectOwnershipOf(annotations, k.release) {
+	switch objectOwnershipOf(live.GetAnnotations(), k.release) {
 	case ownedByNobody:
 		return errors.New("it belongs to no release")
 	case ownedByOther:
-		return fmt.Errorf("it belongs to release %s", release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName]))
+		return fmt.Errorf("it belongs to release %s", ownerKey(live))
 	case ownedByRelease:
 	}
 	if isKept(live) {

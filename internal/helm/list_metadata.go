@@ -22,13 +22,10 @@ const (
 
 // eachMetadata calls see for the metadata of each object that a selector matches, until see returns
 // an error. It can call see twice for the same object. It returns the namespaces whose metadata is
-// too large to read; see can have been called for some of their objects.
-func eachMetadata(ctx context.Context, client metadata.ResourceInterface, selector string, see func(object *metav1.PartialObjectMetadata) error) (leftOut []string, err error) {
-	return eachMetadataUpTo(ctx, client, selector, maxNamespace, see)
-}
-
-// eachMetadataUpTo is eachMetadata with another limit for the size of a namespace.
-func eachMetadataUpTo(ctx context.Context, client metadata.ResourceInterface, selector string, limit int, see func(object *metav1.PartialObjectMetadata) error) (leftOut []string, err error) {
+// larger than limit; see can have been called for some of their objects.
+func eachMetadata(
+	ctx context.Context, client metadata.ResourceInterface, selector string, limit int, see func(object *metav1.PartialObjectMetadata) error,
+) (leftOut []string, err error) {
 	list := paging.List[*metav1.PartialObjectMetadata]{
 		Limit: metadataAtOnce, Namespace: limit, Total: maxTotal,
 		Measure: func(of *metav1.PartialObjectMetadata) paging.Object {

@@ -218,7 +218,7 @@ type listableKind struct {
 // in names the objects of the kind that prevent the deletion of a namespace.
 func (k listableKind) in(ctx context.Context, client metadata.ResourceInterface) ([]string, error) {
 	var names []string
-	leftOut, err := eachMetadata(ctx, client, "", func(object *metav1.PartialObjectMetadata) error {
+	leftOut, err := eachMetadata(ctx, client, "", maxNamespace, func(object *metav1.PartialObjectMetadata) error {
 		if !isNamespaceDefault(k.kind, object) {
 			names = append(names, k.kind+" "+object.Name)
 		}

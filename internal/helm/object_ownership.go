@@ -42,6 +42,12 @@ func objectOwnershipOf(annotations map[string]string, of string) objectOwnership
 	return ownedByNobody
 }
 
+// ownerKey returns the release that the annotations of an object name, as release.Key.
+func ownerKey(object metav1.Object) string {
+	annotations := object.GetAnnotations()
+	return release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+}
+
 // liveObject describes an object on the cluster. It is zero if the object does not exist.
 type liveObject struct {
 	uid  types.UID
@@ -73,11 +79,10 @@ func liveObjects(ctx context.Context, cluster Cluster, of release.Observed, obje
 	err = eachThere(ctx, cluster, groups, func(at group, member member, live metav1.Object) {
 		mu.Lock()
 		defer mu.Unlock()
-		annotations := live.GetAnnotations()
 		there[member.object.Key()] = liveObject{
 			uid: live.GetUID(), namespace: at.namespace,
-			held:   objectOwnershipOf(annotations, release.Key(of.Namespace, of.Release)),
-			isKept: isKept(live), owner: release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName]),
+			held: objectOwnershipOf(live.GetAnnotations(), release.Key(of.Namespace, of.Release)), owner: ownerKey(live),
+			isKept: isKept(live),
 		}
 	}, func(error) bool { return false })
 	if err != nil {

@@ -106,7 +106,7 @@ func (x *recordIndex) eachRecord(ctx context.Context, namespaces []string, selec
 	for i, namespace := range namespaces {
 		listing.Go(func() error {
 			errs[i] = panics.Recovering("listing the release records", func() (err error) {
-				leftOuts[i], err = eachMetadataUpTo(ctx, x.connection.secrets(namespace), selector, limit, see)
+				leftOuts[i], err = eachMetadata(ctx, x.connection.secrets(namespace), selector, limit, see)
 				return err
 			})()
 			return nil
@@ -190,7 +190,7 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 func (x *recordIndex) history(ctx context.Context, namespace, name string) ([]release.Observed, error) {
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 	var history []release.Observed
-	leftOut, err := eachMetadata(ctx, x.connection.secrets(namespace), selector, func(record *metav1.PartialObjectMetadata) error {
+	leftOut, err := eachMetadata(ctx, x.connection.secrets(namespace), selector, maxNamespace, func(record *metav1.PartialObjectMetadata) error {
 		history = append(history, storage.Observe(record))
 		return nil
 	})

@@ -90,15 +90,6 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) []
 	return found
 }
 
-// unverified returns inspections of records whose content is only shown.
-func unverified(wanted []release.Observed) []release.Inspection {
-	inspections := make([]release.Inspection, len(wanted))
-	for i, observed := range wanted {
-		inspections[i].Observed = observed
-	}
-	return inspections
-}
-
 func recordKey(observed release.Observed) string {
 	return observed.Namespace + "/" + storage.RecordName(observed.Release, observed.Revision)
 }

@@ -57,11 +57,10 @@ func (c *Client) definitions() dynamic.ResourceInterface {
 // ownerOfDefinition returns the release whose manifest contains a definition, "" for none.
 // Definitions below crds/ of a chart belong to no release.
 func ownerOfDefinition(live *unstructured.Unstructured) string {
-	annotations := live.GetAnnotations()
-	if annotations[wellknown.ReleaseName] == "" {
+	if live.GetAnnotations()[wellknown.ReleaseName] == "" {
 		return ""
 	}
-	return release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+	return ownerKey(live)
 }
 
 // definitionDiffers reports whether a replacement would change a live definition.
