@@ -214,7 +214,9 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 }
 
 // Write implements run.Writer.
-func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+func (c *Client) Write(
+	ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write,
+) (release.Written, error) {
 	acting, err := actingAs(c, w.Mark.UninstallPolicy.ServiceAccount)
 	if err != nil {
 		return release.Written{}, err

@@ -21,7 +21,8 @@ type ConnectError struct {
 }
 
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("there is no connection to %s: its address is not public; it may be down, and it is reached only if git, registries or sources names it", e.Address)
+	return fmt.Sprintf("there is no connection to %s: its address is not public; it may be down, "+
+		"and it is reached only if git, registries or sources names it", e.Address)
 }
 
 var errNotPublic = errors.New("the address is not public")

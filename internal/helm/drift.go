@@ -73,7 +73,8 @@ func (c *Client) awaitOnce(ctx context.Context, of release.Inspection) (release.
 	}
 	finding, err := c.connection.Await(ctx, of, read.Objects)
 	finding.RecordChanged = read.Changed
-	if finding.Settled() && slices.ContainsFunc(read.Objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
+	changesKinds := func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }
+	if finding.Settled() && slices.ContainsFunc(read.Objects, changesKinds) {
 		c.capabilities.forgetKinds() // The operation that wrote the definitions did not wait for their kinds.
 	}
 	return finding, err

@@ -61,7 +61,10 @@ func groupsOf(cluster Cluster, wanted []release.Wanted) (map[group][]member, err
 
 // eachThere calls do for every member that exists, for several groups in parallel. If passOver
 // returns true for the error of a kind, the objects of the kind count as missing.
-func eachThere(ctx context.Context, cluster Cluster, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
+func eachThere(
+	ctx context.Context, cluster Cluster, groups map[group][]member,
+	do func(at group, of member, live metav1.Object), passOver func(error) bool,
+) error {
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for at, members := range groups {

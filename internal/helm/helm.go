@@ -31,7 +31,7 @@ var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldMa
 
 // Cluster is a cluster as one identity reaches it. Its clients are safe for concurrent use, and share
 // a transport.
-type Cluster interface {
+type Cluster interface { //nolint:interfacebloat // one type implements it, and an operation wants all of it
 	genericclioptions.RESTClientGetter
 	Typed() kubernetes.Interface
 	Dynamic() dynamic.Interface
@@ -86,7 +86,9 @@ type clusterWide struct {
 // contain no value that masker hides, and no value of a Secret that an operation writes or
 // reads. Release records are listed in the given namespaces, or in all if there are none.
 func New(cluster Cluster, charts *render.Charts, cache *RecordCache, masker *mask.Masker, recordNamespaces ...string) *Client {
-	return newClient(cluster, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces})
+	return newClient(cluster, clusterWide{
+		charts: charts, cache: cache, masker: masker, inUse: &namespaces{}, recordNamespaces: recordNamespaces,
+	})
 }
 
 // As makes a client of the same cluster for another identity.

@@ -97,13 +97,15 @@ func (o *operation) prepareHooks(ctx context.Context, record *helmrelease.Releas
 			conflicts = append(conflicts, titleOfObject(object.Object, live)+reason)
 			continue
 		}
-		o.client.hooks.deletable[objectID{kind: schema.GroupKind{Group: object.Group, Kind: object.Kind}, namespace: live.namespace, name: object.Name}] = live.uid
+		kind := schema.GroupKind{Group: object.Group, Kind: object.Kind}
+		o.client.hooks.deletable[objectID{kind: kind, namespace: live.namespace, name: object.Name}] = live.uid
 	}
 	if len(conflicts) == 0 {
 		return nil
 	}
 	slices.Sort(conflicts)
-	return errors.New("its hooks would replace objects that no earlier run of them has created: " + strings.Join(slices.Compact(conflicts), "; ") +
+	return errors.New("its hooks would replace objects that no earlier run of them has created: " +
+		strings.Join(slices.Compact(conflicts), "; ") +
 		". Delete these objects, rename the hooks, or name the deployment in take_ownership_of, which permits everything but a namespace")
 }
 

@@ -22,7 +22,9 @@ type immutableChanges map[*resource.Info][]string
 
 // findImmutableChanges compares objects with their live ones. The API server decides about objects that
 // the release adopts. With alike, values also count that the former manifest has too.
-func findImmutableChanges(original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, alike bool) immutableChanges {
+func findImmutableChanges(
+	original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, alike bool,
+) immutableChanges {
 	find := immutable.Fields
 	if alike {
 		find = immutable.Differing
@@ -152,7 +154,9 @@ func tryCreation(object *resource.Info) error {
 
 // updateOne lets Helm change or create an object. An object that is replaced does not count as created,
 // because it existed before.
-func updateOne(k *kubeClient, object *resource.Info, original kube.ResourceList, live *unstructured.Unstructured, changed []string) (*kube.Result, error) {
+func updateOne(
+	k *kubeClient, object *resource.Info, original kube.ResourceList, live *unstructured.Unstructured, changed []string,
+) (*kube.Result, error) {
 	if len(changed) == 0 {
 		return k.Client.UpdateThreeWayMerge(formerOf(object, original, live), kube.ResourceList{object}, false)
 	}

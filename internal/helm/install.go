@@ -75,6 +75,7 @@ func (c *Client) undo(ctx context.Context, op *operation, failed *helmrelease.Re
 		return fmt.Errorf("removing its record: %w", err)
 	}
 	op.leave()
-	_, err := c.leaveNamespace(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
+	observed := release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}
+	_, err := c.leaveNamespace(ctx, observed, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err
 }

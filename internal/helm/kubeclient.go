@@ -163,7 +163,9 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 
 // updateAll updates as many objects as possible, as Helm does. It stops at an object that
 // cannot be read or created.
-func (k *kubeClient) updateAll(original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, changes immutableChanges) (*kube.Result, error) {
+func (k *kubeClient) updateAll(
+	original, target kube.ResourceList, live map[*resource.Info]*unstructured.Unstructured, changes immutableChanges,
+) (*kube.Result, error) {
 	var (
 		mu     sync.Mutex
 		result = &kube.Result{}

@@ -49,7 +49,8 @@ func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark re
 	if !d.Options.CreatesNamespace() {
 		// Setting labels would create a namespace against the configuration.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
-			return status.Named(err, "reading the namespace %s, which is not created because %s is false", d.Namespace, d.Bundle.Spelling().Name("createNamespace"))
+			option := d.Bundle.Spelling().Name("createNamespace")
+			return status.Named(err, "reading the namespace %s, which is not created because %s is false", d.Namespace, option)
 		}
 		return nil
 	}
@@ -97,7 +98,9 @@ func protectedNamespace(name string) bool {
 // leaveNamespace deletes or cleans up the namespace of a removed release, as its uninstall policy
 // requires. usedBy are releases that are to be deployed to the namespace. leaveNamespace returns what
 // prevents the deletion of the namespace.
-func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, policy release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (c *Client) leaveNamespace(
+	ctx context.Context, observed release.Observed, policy release.UninstallPolicy, usedBy []string, timeout time.Duration,
+) (inUse []string, err error) {
 	if !policy.DeleteNamespace && !policy.NamespaceKeys {
 		return nil, nil
 	}
@@ -122,7 +125,9 @@ func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, 
 
 // removeNamespace deletes a namespace that is empty and that no release is deployed to. It returns when
 // the namespace no longer exists, or with what prevents the deletion.
-func (c *Client) removeNamespace(ctx context.Context, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (c *Client) removeNamespace(
+	ctx context.Context, namespace *corev1.Namespace, usedBy []string, timeout time.Duration,
+) (inUse []string, err error) {
 	for _, name := range usedBy {
 		inUse = append(inUse, "release "+name)
 	}

@@ -44,7 +44,8 @@ func (c *Client) Releases(ctx context.Context) (found map[string]release.Observe
 
 // Release reads the newest record of one release. It returns nil if there is none.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, leftOut, err := c.records.list(ctx, []string{namespace}, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
+	selector := labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}
+	found, leftOut, err := c.records.list(ctx, []string{namespace}, selector)
 	if denied, is := errors.AsType[*release.ListDeniedError](err); is {
 		return nil, denied.Err // The namespaces of New do not decide about this list.
 	}
@@ -62,13 +63,16 @@ func (c *Client) Release(ctx context.Context, namespace, name string) (*release.
 
 // historyTooLarge returns the error for a release with more records than are read.
 func historyTooLarge(namespace, name string) error {
-	return fmt.Errorf("the metadata of the Secrets with the labels of release %s in namespace %s takes more than %d MiB; delete those that are not its records",
+	return fmt.Errorf("the metadata of the Secrets with the labels of release %s in namespace %s takes more than %d MiB; "+
+		"delete those that are not its records",
 		name, namespace, maxNamespace>>20)
 }
 
 // list reads the newest record of each release that a selector matches, by namespace/name. leftOut
 // are namespaces whose records are too large to list.
-func (x *recordIndex) list(ctx context.Context, namespaces []string, selector labels.Set) (newest map[string]release.Observed, leftOut []string, err error) {
+func (x *recordIndex) list(
+	ctx context.Context, namespaces []string, selector labels.Set,
+) (newest map[string]release.Observed, leftOut []string, err error) {
 	histories := map[string][]release.Observed{}
 	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	var seeing sync.Mutex
@@ -98,7 +102,9 @@ func (x *recordIndex) list(ctx context.Context, namespaces []string, selector la
 
 // eachRecord calls see for the metadata of each record that a selector matches, in several namespaces
 // at once. All namespaces together have the limits of one list.
-func (x *recordIndex) eachRecord(ctx context.Context, namespaces []string, selector string, see func(*metav1.PartialObjectMetadata) error) (leftOut []string, err error) {
+func (x *recordIndex) eachRecord(
+	ctx context.Context, namespaces []string, selector string, see func(*metav1.PartialObjectMetadata) error,
+) (leftOut []string, err error) {
 	leftOuts, errs := make([][]string, len(namespaces)), make([]error, len(namespaces))
 	limit := min(maxNamespace, maxTotal/len(namespaces))
 	var listing errgroup.Group
@@ -180,7 +186,8 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 		return fmt.Errorf("writing labels: %w", err)
 	}
 	record := storage.RecordName(name, revision)
-	if _, err := x.connection.secrets(namespace).Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if _, err := x.connection.secrets(namespace).Patch(ctx, record, types.MergePatchType, change, options); err != nil {
 		return fmt.Errorf("marking the record %s: %w", record, err)
 	}
 	return nil
@@ -190,7 +197,8 @@ func (x *recordIndex) mark(ctx context.Context, namespace, name string, revision
 func (x *recordIndex) history(ctx context.Context, namespace, name string) ([]release.Observed, error) {
 	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 	var history []release.Observed
-	leftOut, err := eachMetadata(ctx, x.connection.secrets(namespace), selector, maxNamespace, func(record *metav1.PartialObjectMetadata) error {
+	secrets := x.connection.secrets(namespace)
+	leftOut, err := eachMetadata(ctx, secrets, selector, maxNamespace, func(record *metav1.PartialObjectMetadata) error {
 		history = append(history, storage.Observe(record))
 		return nil
 	})

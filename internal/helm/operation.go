@@ -144,7 +144,9 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 }
 
 // written returns what a record contains and whether its objects are ready.
-func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
+func (o *operation) written(
+	ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release,
+) (release.Written, error) {
 	record = o.records.AsStored(record)
 	o.keep(record)
 	objects := o.rendered.Objects

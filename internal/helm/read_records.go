@@ -66,7 +66,8 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Inspection) []
 	}
 	for list, number := range lists {
 		if list.instance != "" && number >= listedFrom {
-			list.read(ctx, client, slices.DeleteFunc(slices.Clone(wanted), func(of release.Inspection) bool { return r.listOf(of.Observed) != list }), listed)
+			isOther := func(of release.Inspection) bool { return r.listOf(of.Observed) != list }
+			list.read(ctx, client, slices.DeleteFunc(slices.Clone(wanted), isOther), listed)
 		}
 	}
 	var reading errgroup.Group
@@ -116,8 +117,8 @@ func (l recordList) read(ctx context.Context, client kubernetes.Interface, wante
 	if len(namespaces) > 1 {
 		namespace = metav1.NamespaceAll
 	}
-	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, storage.LabelInstance: l.instance}).String() +
-		"," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
+	owned := labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, storage.LabelInstance: l.instance}
+	selector := labels.SelectorFromSet(owned).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	list := paging.List[corev1.Secret]{
 		Limit: recordsAtOnce, Namespace: maxListedNamespace, Total: maxListed,
 		Measure: func(secret corev1.Secret) paging.Object {

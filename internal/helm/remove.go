@@ -160,7 +160,9 @@ func (c *Client) checkRemoved(ctx context.Context, removed release.Observed) err
 // cluster no longer has. The objects of a kind are deleted with its definition. Helm would
 // fail at such a kind and never remove the rest. notOwned are objects that stay and belong to
 // no other release.
-func (o *operation) removable(ctx context.Context, parsed []*unstructured.Unstructured, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
+func (o *operation) removable(
+	ctx context.Context, parsed []*unstructured.Unstructured, observed release.Observed, removal release.Removal,
+) (left string, notOwned []string, err error) {
 	parsed, notOwned = within(parsed, o.client.cluster.Mapper(), observed.Namespace, removal.Known.TargetNamespace)
 	listed := make([]diff.Object, len(parsed))
 	for i, object := range parsed {
@@ -237,7 +239,9 @@ func (o *operation) servedVersion(kind schema.GroupKind) schema.GroupVersionKind
 
 // within leaves out objects outside the namespace that their release is restricted to, and
 // returns their keys. The identity that removes the release may not be allowed to read them.
-func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namespace, only string) (left []*unstructured.Unstructured, outside []string) {
+func within(
+	objects []*unstructured.Unstructured, mapper meta.RESTMapper, namespace, only string,
+) (left []*unstructured.Unstructured, outside []string) {
 	if only == "" {
 		return objects, nil
 	}

@@ -22,7 +22,9 @@ import (
 
 // CompareDefinitions compares custom resource definitions of a release with those on the
 // cluster. Results are in the order of wanted.
-func (c *Client) CompareDefinitions(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
+func (c *Client) CompareDefinitions(
+	ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured,
+) ([]release.Definition, error) {
 	client := c.definitions()
 	found := make([]release.Definition, len(wanted))
 	for i, definition := range wanted {
@@ -139,7 +141,8 @@ func (c *Client) replaceDefinitions(ctx context.Context, op *operation, d target
 	for i, definition := range found {
 		switch {
 		case definition.State == release.DefinitionForeign && !takes:
-			return fmt.Errorf("the custom resource definition %s belongs to release %s and is not replaced; set helm.crds to \"skip\" for one of the two charts", definition.Name, definition.Owner)
+			return fmt.Errorf("the custom resource definition %s belongs to release %s and is not replaced; "+
+				"set helm.crds to \"skip\" for one of the two charts", definition.Name, definition.Owner)
 		case definition.State == release.DefinitionMissing:
 			missing = append(missing, wanted[i])
 		case definition.State != release.DefinitionSame:

@@ -15,7 +15,9 @@ import (
 // operation adds the values of all Secrets to its masker before it sends them.
 
 // collectSecretsOfLookup adds the values of the Secrets that templates look up.
-func collectSecretsOfLookup(cluster Cluster, masker *mask.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+func collectSecretsOfLookup(
+	cluster Cluster, masker *mask.Masker,
+) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		found, err := lookup(ctx, cluster, apiVersion, kind, namespace, name)
 		if err == nil {

@@ -22,7 +22,9 @@ import (
 
 // Write carries out the action that was decided for one release. observed is its newest
 // record, nil if there is none. It hides secret values in the errors of writeUnmasked.
-func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+func (c *Client) Write(
+	ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write,
+) (release.Written, error) {
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
@@ -109,7 +111,9 @@ func (o *operation) completeRecord(
 // check renders a deployment before its namespace is created. It compares the objects with those that
 // the plan showed, and lets Write.Check refuse them. The same rendering is written later: a second
 // rendering could give other objects.
-func (c *Client) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
+func (c *Client) check(
+	ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write,
+) error {
 	number, isUpgrade := revision+1, action != release.Install
 	if !isUpgrade {
 		number = 1
@@ -141,7 +145,9 @@ func (c *Client) prepare(ctx context.Context, op *operation, d target.Deployment
 
 // run runs the action after everything is prepared. revision is the newest
 // revision.
-func (c *Client) run(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
+func (c *Client) run(
+	ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write,
+) (release.Written, error) {
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
@@ -209,7 +215,8 @@ func (c *Client) chart(ctx context.Context, op *operation, d target.Deployment, 
 	capabilities := op.config.Capabilities
 	made, err := c.charts.Chart(ctx, d, render.Revision{
 		Capabilities: target.Capabilities{
-			Version: capabilities.KubeVersion.Version, Major: capabilities.KubeVersion.Major, Minor: capabilities.KubeVersion.Minor, APIs: capabilities.APIVersions,
+			Version: capabilities.KubeVersion.Version, Major: capabilities.KubeVersion.Major, Minor: capabilities.KubeVersion.Minor,
+			APIs: capabilities.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
 	}, collectSecretsOfLookup(c.connection, op.masker), c.connection.Mapper())

@@ -49,7 +49,8 @@ func (e *Error) Error() string {
 func WaysOut(changes []Change) string {
 	text := "Restore the former values, or give the objects other names. "
 	if slices.ContainsFunc(changes, Change.isReplaceable) {
-		text = "To delete these objects and create them again, set helm.force = true in the bundle. Or restore the former values, or give the objects other names. "
+		text = "To delete these objects and create them again, set helm.force = true in the bundle. " +
+			"Or restore the former values, or give the objects other names. "
 	}
 	if slices.ContainsFunc(changes, func(c Change) bool { return !c.isReplaceable() }) {
 		text += "helm.force never deletes volumes, claims of volumes and custom resource definitions, because data would be lost. "

@@ -34,7 +34,10 @@ func rulesOf(kind string) []rule {
 		return fields("spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates")
 	case "Job.batch":
 		return append(
-			fields("spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.backoffLimitPerIndex", "spec.managedBy", "spec.successPolicy"),
+			fields(
+				"spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.backoffLimitPerIndex", "spec.managedBy",
+				"spec.successPolicy",
+			),
 			rule{field: "spec.completions", allows: isElastic},
 			rule{field: "spec.template", allows: isSuspended},
 			rule{field: "spec.template", allows: isNotSuspended, except: []string{

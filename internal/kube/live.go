@@ -287,7 +287,9 @@ func (o *objectReader) list(ctx context.Context, key sharedKey, wanted map[strin
 
 // metadataPage returns a page of a list, and the token of the next page. It leaves out what is not
 // wanted: converting all metadata of a namespace takes far longer than reading it.
-func (o *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions, wanted map[string]bool) ([]unstructured.Unstructured, string, error) {
+func (o *objectReader) metadataPage(
+	ctx context.Context, of group, options metav1.ListOptions, wanted map[string]bool,
+) ([]unstructured.Unstructured, string, error) {
 	page, err := o.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err

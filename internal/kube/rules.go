@@ -82,8 +82,8 @@ func compileRules(r release.Rules) (rules, error) {
 			growth += len(operation.Path) + len(operation.Value)
 		}
 		if operations > maxOperations || growth > maxGrowth {
-			return rules{}, fmt.Errorf("compare patch %d of diff: up to this entry there are more than %d pointers and operations, or more than %d KiB of them",
-				i+1, maxOperations, maxGrowth>>10)
+			return rules{}, fmt.Errorf("compare patch %d of diff: up to this entry there are more than %d pointers and operations, "+
+				"or more than %d KiB of them", i+1, maxOperations, maxGrowth>>10)
 		}
 		made, err := compilePatch(patch)
 		if err != nil {

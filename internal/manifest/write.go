@@ -38,7 +38,9 @@ func WriteManifest(objects []*unstructured.Unstructured) ([]Written, error) {
 	})
 }
 
-func write(objects []*unstructured.Unstructured, documentOf func(*unstructured.Unstructured) *unstructured.Unstructured) ([]Written, error) {
+func write(
+	objects []*unstructured.Unstructured, documentOf func(*unstructured.Unstructured) *unstructured.Unstructured,
+) ([]Written, error) {
 	written := make([]Written, len(objects))
 	for i, object := range objects {
 		text, err := Text(documentOf(object))

@@ -35,7 +35,9 @@ func (p Policy) Within(limit time.Duration) Policy {
 func (p Policy) Pauses() func() time.Duration { return p.backOff().NextBackOff }
 
 func (p Policy) backOff() *backoff.ExponentialBackOff {
-	pauses := &backoff.ExponentialBackOff{InitialInterval: p.First, MaxInterval: p.Longest, Multiplier: p.Factor, RandomizationFactor: p.Jitter}
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: p.First, MaxInterval: p.Longest, Multiplier: p.Factor, RandomizationFactor: p.Jitter,
+	}
 	pauses.Reset()
 	return pauses
 }

@@ -19,7 +19,8 @@ type UncheckedError struct {
 }
 
 func (e *UncheckedError) Error() string {
-	return fmt.Sprintf("nothing was sent, because Helm has changed the manifest: document %d was not checked; this is an error of the provider", e.Document)
+	return fmt.Sprintf("nothing was sent, because Helm has changed the manifest: document %d was not checked; "+
+		"this is an error of the provider", e.Document)
 }
 
 // CheckedDocuments are the documents that an operation has written from objects that it has read

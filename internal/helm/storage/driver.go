@@ -388,7 +388,8 @@ func (d *Driver) query(name, status string) ([]*helmrelease.Release, error) {
 		}
 		return slices.Clone(d.history), d.rebase(newest)
 	}
-	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool { return record.Info.Status.String() != status })
+	isOther := func(record *helmrelease.Release) bool { return record.Info.Status.String() != status }
+	records := slices.DeleteFunc(slices.Clone(d.history), isOther)
 	for _, record := range records {
 		if err := d.fill(record); err != nil {
 			return nil, err
@@ -431,7 +432,8 @@ func (d *Driver) read(name string) error {
 		item := &list.Items[i]
 		seen := Observe(item)
 		d.history = append(d.history, &helmrelease.Release{
-			Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels, Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)},
+			Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels,
+			Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)},
 		})
 	}
 	if len(d.history) == 0 {

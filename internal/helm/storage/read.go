@@ -44,7 +44,8 @@ func ContentOf(secret *corev1.Secret, of release.Inspection) Content {
 
 // ParseRecord reads the objects in a record. name is the name of the record.
 func ParseRecord(recorded Record, name string) Content {
-	read := Content{Size: len(recorded.Manifest), Chart: recorded.Chart.Metadata.Name, Version: recorded.Chart.Metadata.Version, Values: recorded.Values}
+	chart := recorded.Chart.Metadata
+	read := Content{Size: len(recorded.Manifest), Chart: chart.Name, Version: chart.Version, Values: recorded.Values}
 	var err error
 	if read.Objects, err = SingleObjects(recorded.Manifest); err != nil {
 		return Content{Err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}

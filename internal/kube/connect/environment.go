@@ -42,7 +42,10 @@ func (c Connection) filled() (Connection, error) {
 		fill(&filled.ConfigContextAuthInfo, "KUBE_CTX_AUTH_INFO")
 		paths := cmp.Or(os.Getenv("KUBE_CONFIG_PATHS"), os.Getenv("KUBE_CONFIG_PATH"), os.Getenv("KUBECONFIG"))
 		if paths == "" {
-			return c, &ConnectionError{Attribute: "from_environment", Message: "finds no connection: none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set"}
+			return c, &ConnectionError{
+				Attribute: "from_environment",
+				Message:   "finds no connection: none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set",
+			}
 		}
 		filled.ConfigPaths = filepath.SplitList(paths)
 	}
