@@ -105,7 +105,7 @@ func architecture() map[string]rule {
 		"mask":   {code: []string{"wellknown"}, pure: true},
 		"secret": {code: []string{"mask"}, pure: true},
 		"panics": {pure: true},
-		"sops":   {tests: []string{"sopstest"}, pure: true},
+		"sops":   {code: []string{"secret"}, tests: []string{"sopstest"}, pure: true},
 
 		"worker":           {code: []string{"memory", "panics"}, pure: true},
 		"worker/client":    {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},

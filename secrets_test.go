@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Secret input is opened only where it is made, and where a chart is rendered.
+// Secret input is opened only where it is made, and where a chart is rendered. Credentials are opened
+// where they are sent or decrypt.
 func TestRevealingPackages(t *testing.T) {
 	t.Parallel()
 
@@ -38,7 +39,9 @@ func TestRevealingPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(revealing)
-	want := []string{"internal/bundle", "internal/render", "internal/secret", "internal/target"}
+	want := []string{
+		"internal/bundle", "internal/chart", "internal/git", "internal/kube/connect", "internal/render", "internal/secret", "internal/sops", "internal/target",
+	}
 	if diff := cmp.Diff(want, slices.Compact(revealing)); diff != "" {
 		t.Errorf("packages that open secret input (-want +got):\n%s", diff)
 	}

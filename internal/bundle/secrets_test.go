@@ -22,7 +22,7 @@ import (
 func encrypter(t *testing.T) (encrypt func(plain string) string, reader bundle.Reader) {
 	t.Helper()
 	identity, recipient := sopstest.Age(t)
-	keys, err := sops.New(sops.Keys{Age: []string{identity}})
+	keys, err := sops.New(sops.Keys{Age: secret.Hide([]string{identity})})
 	if err != nil {
 		t.Fatal(err)
 	}

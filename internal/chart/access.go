@@ -11,14 +11,16 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // Registry configures the access to a Helm repository, an OCI registry or a server with archives.
 type Registry struct {
-	Username, Password string
+	Username string
+	Password secret.Of[string]
 	// Token is sent as a bearer token, instead of user name and password. A registry that
 	// requires a password gets the token as the password.
-	Token string
+	Token secret.Of[string]
 	// Helper prints user name and password, instead of the fields above; nil for none.
 	Helper *CredentialHelper
 	// CABundle are certificates in PEM that are trusted besides the machine's own.

@@ -12,6 +12,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // CredentialHelper is a command that prints the credentials of a registry, as Docker's do
@@ -51,7 +52,7 @@ var (
 // loginTime. Its error is a *command.CredentialsError.
 func (a *account) login(ctx context.Context) (login, error) {
 	if a.registry.Helper == nil {
-		return login{username: a.registry.Username, password: a.registry.Password, token: a.registry.Token}, nil
+		return login{username: a.registry.Username, password: a.registry.Password.Reveal(), token: a.registry.Token.Reveal()}, nil
 	}
 	period := time.Now().Truncate(loginTime).Format(time.RFC3339)
 	return a.logins.Get(ctx, period, "reading the credentials of a registry", a.runHelper)
@@ -101,7 +102,7 @@ func (a *account) server() string {
 
 // Secrets returns the values of a registry that must stay secret.
 func (r Registry) Secrets() []string {
-	secrets := []string{r.Password, r.Token}
+	secrets := []string{r.Password.Reveal(), r.Token.Reveal()}
 	if r.Helper == nil {
 		return secrets
 	}
@@ -115,14 +116,14 @@ func (r Registry) Secrets() []string {
 // WithoutCredentials returns the registry without its credentials.
 func (r Registry) WithoutCredentials() Registry {
 	r.Username = ""
-	r.Password = ""
-	r.Token = ""
+	r.Password = secret.Of[string]{}
+	r.Token = secret.Of[string]{}
 	r.Helper = nil
 	return r
 }
 
 // hasTwo reports whether there is more than one kind of credentials.
 func (r Registry) hasTwo() bool {
-	given := []bool{r.Token != "", r.Password != "", r.Helper != nil}
+	given := []bool{!r.Token.IsZero(), !r.Password.IsZero(), r.Helper != nil}
 	return len(slices.DeleteFunc(given, func(is bool) bool { return !is })) > 1 || r.Helper != nil && r.Username != ""
 }

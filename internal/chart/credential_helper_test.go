@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // A command prints the credentials of a registry, once for all fetches, and for the host of its
@@ -113,7 +114,7 @@ func TestCredentialHelper(t *testing.T) {
 
 func TestCredentialHelperBesidePassword(t *testing.T) {
 	t.Parallel()
-	for _, registry := range []chart.Registry{{Token: "x"}, {Username: "x", Password: "x"}, {Username: "x"}} {
+	for _, registry := range []chart.Registry{{Token: secret.Hide("x")}, {Username: "x", Password: secret.Hide("x")}, {Username: "x"}} {
 		registry.Helper = &chart.CredentialHelper{Command: "docker-credential-test"}
 		_, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{"oci://ghcr.io": registry}})
 		if wrong, ok := errors.AsType[*chart.RegistryError](err); !ok || !strings.Contains(wrong.Error(), "or exec") {

@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func TestFetchErrors(t *testing.T) {
@@ -47,14 +48,14 @@ func TestFetchErrors(t *testing.T) {
 	repository, registry := server.RepositoryURL(), server.RegistryURL("acme/web")
 
 	good := func(s *charttest.Server) chart.Registry {
-		return chart.Registry{Username: username, Password: password, CABundle: s.CA()}
+		return chart.Registry{Username: username, Password: secret.Hide(password), CABundle: s.CA()}
 	}
 	wrong := func(s *charttest.Server) chart.Registry {
-		return chart.Registry{Username: username, Password: "wrong-" + password, CABundle: s.CA()}
+		return chart.Registry{Username: username, Password: secret.Hide("wrong-" + password), CABundle: s.CA()}
 	}
 	anonymous := func(s *charttest.Server) chart.Registry { return chart.Registry{CABundle: s.CA()} }
 	distrustful := func(*charttest.Server) chart.Registry {
-		return chart.Registry{Username: username, Password: password}
+		return chart.Registry{Username: username, Password: secret.Hide(password)}
 	}
 
 	tests := []struct {
@@ -266,7 +267,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	other := charttest.New(t, charttest.Options{})
 	other.AddFile("/web.tgz", web("1.0.0").Package())
 	other.AddChart(web("1.0.0"))
-	registry := chart.Registry{Username: username, Password: password, PlainHTTP: true}
+	registry := chart.Registry{Username: username, Password: secret.Hide(password), PlainHTTP: true}
 	blob := own.PushChart("acme/web", web("1.0.0"))
 	own.Redirect(blob, other.AddFile("/storage", web("1.0.0").Package()))
 
@@ -325,10 +326,10 @@ func TestLongestPrefixCounts(t *testing.T) {
 	server := charttest.New(t, charttest.Options{})
 	server.AddChart(web("1.0.0"))
 	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{
-		server.URL(""):                    {Token: "host"},
-		server.URL("/charts/"):            {Username: "u", Password: "p"},
-		server.URL("/charts/web"):         {Token: "no part of the path"},
-		server.URL("/charts/index.yaml/"): {Token: "index"},
+		server.URL(""):                    {Token: secret.Hide("host")},
+		server.URL("/charts/"):            {Username: "u", Password: secret.Hide("p")},
+		server.URL("/charts/web"):         {Token: secret.Hide("no part of the path")},
+		server.URL("/charts/index.yaml/"): {Token: secret.Hide("index")},
 	}})
 	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RepositoryURL(), Name: "web"}, bundle.Pin{}); err != nil {
 		t.Fatal(err)
@@ -343,7 +344,7 @@ func TestTokenOfARegistry(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{Username: "token", Password: "t0ken"})
 	server.PushChart("acme/web", web("1.0.0"))
-	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL("acme"): {Token: "t0ken", PlainHTTP: true}}})
+	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL("acme"): {Token: secret.Hide("t0ken"), PlainHTTP: true}}})
 	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RegistryURL("acme/web")}, bundle.Pin{}); err != nil {
 		t.Error(err)
 	}
@@ -393,7 +394,7 @@ func TestNewFetcherErrors(t *testing.T) {
 		{"user", "https://user:s3cret@charts.example.com", chart.Registry{}},
 		{"no host", "oci:///acme", chart.Registry{}},
 		{"certificate", "https://charts.example.com", chart.Registry{CABundle: []byte("no PEM")}},
-		{"token and password", "https://charts.example.com", chart.Registry{Token: "a", Password: "b"}},
+		{"token and password", "https://charts.example.com", chart.Registry{Token: secret.Hide("a"), Password: secret.Hide("b")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const (
@@ -36,7 +37,7 @@ func locked() charttest.Options {
 // newFetcher trusts a server and has the credentials for it.
 func newFetcher(t *testing.T, server *charttest.Server) *chart.Fetcher {
 	t.Helper()
-	registry := chart.Registry{Username: username, Password: password, CABundle: server.CA(), PlainHTTP: server.CA() == nil}
+	registry := chart.Registry{Username: username, Password: secret.Hide(password), CABundle: server.CA(), PlainHTTP: server.CA() == nil}
 	return newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{
 		server.URL("/"):        registry,
 		server.RegistryURL(""): registry,

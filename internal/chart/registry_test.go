@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func TestRegistryWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	helper := &CredentialHelper{Command: "helper", Args: []string{"--profile=acme", "--session-token", "argument"}, Env: []string{"KEY=variable"}}
-	registry := Registry{Username: "user", Password: "password", Token: "token", Helper: helper, CABundle: []byte("ca"), Insecure: true, PlainHTTP: true, Unknown: true}
+	registry := Registry{Username: "user", Password: secret.Hide("password"), Token: secret.Hide("token"), Helper: helper, CABundle: []byte("ca"), Insecure: true, PlainHTTP: true, Unknown: true}
 	if diff := cmp.Diff(Registry{CABundle: []byte("ca"), Insecure: true, PlainHTTP: true, Unknown: true}, registry.WithoutCredentials()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

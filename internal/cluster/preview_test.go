@@ -22,6 +22,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -67,7 +68,7 @@ func TestSnapshotKeepsNoFailure(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-			preview := previewOf(map[string]cluster.Entry{"a": {Connection: connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}})
+			preview := previewOf(map[string]cluster.Entry{"a": {Connection: connect.Connection{Host: server.URL, Token: secret.Hide("token"), ClusterCACertificate: string(authority)}}})
 			if _, _, err := preview.Snapshot(ctx, "a"); err == nil {
 				t.Error("the first snapshot went well")
 			}
@@ -101,7 +102,7 @@ func TestPrefetch(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-		clusters[name] = cluster.Entry{Connection: connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}
+		clusters[name] = cluster.Entry{Connection: connect.Connection{Host: server.URL, Token: secret.Hide("token"), ClusterCACertificate: string(authority)}}
 	}
 	preview := previewOf(clusters)
 	var write []target.Deployment

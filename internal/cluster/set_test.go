@@ -12,6 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -79,7 +80,7 @@ func TestConnectWithoutAConnection(t *testing.T) {
 func TestNamespacesOfAnEntry(t *testing.T) {
 	t.Parallel()
 	entry := func(namespaces ...string) cluster.Entry {
-		return cluster.Entry{Connection: connect.Connection{Host: "https://127.0.0.1:1", Token: "x", Namespaces: namespaces}}
+		return cluster.Entry{Connection: connect.Connection{Host: "https://127.0.0.1:1", Token: secret.Hide("x"), Namespaces: namespaces}}
 	}
 	made := cluster.NewSet(map[string]cluster.Entry{
 		"all": entry(), "one": entry("ns"), "other": entry("a", "b"), "unknown": {ConnectionUnknown: true},

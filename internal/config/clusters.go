@@ -21,6 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -230,9 +231,9 @@ func unknownParts(ctx context.Context, value attr.Value) (facts, connection bool
 func (m connectionModel) connection() connect.Connection {
 	connection := connect.Connection{
 		Host: m.Host, ClusterCACertificate: m.ClusterCACertificate, TLSServerName: m.TLSServerName, Insecure: m.Insecure, ProxyURL: m.ProxyURL,
-		Token: m.Token, TokenFile: m.TokenFile, Username: m.Username, Password: m.Password,
-		ClientCertificate: m.ClientCertificate, ClientKey: m.ClientKey, ImpersonateUser: m.ImpersonateUser,
-		Kubeconfig: m.Kubeconfig, ConfigPaths: m.ConfigPaths, ConfigContext: m.ConfigContext,
+		Token: secret.Hide(m.Token), TokenFile: m.TokenFile, Username: m.Username, Password: secret.Hide(m.Password),
+		ClientCertificate: m.ClientCertificate, ClientKey: secret.Hide(m.ClientKey), ImpersonateUser: m.ImpersonateUser,
+		Kubeconfig: secret.Hide(m.Kubeconfig), ConfigPaths: m.ConfigPaths, ConfigContext: m.ConfigContext,
 		ConfigContextCluster: m.ConfigContextCluster, ConfigContextAuthInfo: m.ConfigContextAuthInfo,
 		FromEnvironment: m.FromEnvironment,
 		QPS:             float32(m.QPS), Burst: int(m.Burst),

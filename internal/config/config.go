@@ -88,8 +88,7 @@ func (s Settings) AddSecrets(masker *mask.Masker) {
 	for _, of := range s.Registries {
 		masker.Add(of.Secrets()...)
 	}
-	masker.Add(s.SOPS.Age...)
-	masker.Add(s.SOPS.PGP...)
+	masker.Add(s.SOPS.Secrets()...)
 }
 
 // Model is the provider block.

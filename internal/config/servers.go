@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
@@ -110,15 +111,22 @@ type sopsModel struct {
 
 func (m gitModel) credentials() git.Credentials {
 	return git.Credentials{
-		Username: m.Username, Password: m.Password, Token: m.Token, GitHubApp: (*git.App)(m.GitHubApp),
-		SSHPrivateKey: m.SSHPrivateKey, SSHPassphrase: m.SSHPassphrase, KnownHosts: m.KnownHosts,
+		Username: m.Username, Password: secret.Hide(m.Password), Token: secret.Hide(m.Token), GitHubApp: m.GitHubApp.app(),
+		SSHPrivateKey: secret.Hide(m.SSHPrivateKey), SSHPassphrase: secret.Hide(m.SSHPassphrase), KnownHosts: m.KnownHosts,
 		CABundle: m.CABundle, InsecureSkipTLSVerify: m.Insecure,
 	}
 }
 
+func (m *gitHubAppModel) app() *git.App {
+	if m == nil {
+		return nil
+	}
+	return &git.App{ID: m.ID, InstallationID: m.InstallationID, PrivateKey: secret.Hide(m.PrivateKey), APIURL: m.APIURL}
+}
+
 func (m registryModel) registry() chart.Registry {
 	return chart.Registry{
-		Username: m.Username, Password: m.Password, Token: m.Token, Helper: m.Exec.helper(),
+		Username: m.Username, Password: secret.Hide(m.Password), Token: secret.Hide(m.Token), Helper: m.Exec.helper(),
 		CABundle: []byte(m.CABundle), Insecure: m.Insecure, PlainHTTP: m.PlainHTTP,
 	}
 }
@@ -170,5 +178,5 @@ func keysOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) so
 	if !value.IsNull() {
 		framework.AsPlain(ctx, value, &m, diags)
 	}
-	return sops.Keys{Age: m.AgeKeys, PGP: m.PGPKeys}
+	return sops.Keys{Age: secret.Hide(m.AgeKeys), PGP: secret.Hide(m.PGPKeys)}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -44,7 +45,7 @@ func serveDeployments(t *testing.T, objects []string) *client {
 	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	connection, err := kube.New(connect.Connection{Host: server.URL, ClusterCACertificate: string(authority), Token: "token"}, nil)
+	connection, err := kube.New(connect.Connection{Host: server.URL, ClusterCACertificate: string(authority), Token: secret.Hide("token")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

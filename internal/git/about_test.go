@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // A commit is described if it was fetched, to callers with the same rights, and without a request.
@@ -23,7 +24,7 @@ func TestAbout(t *testing.T) {
 		return hash
 	}
 	named, long, other := made("\nRaise the replicas \n\nBecause of the sale.\n"), made(strings.Repeat("x", 5000)+"\n"), made("Other")
-	client := newClient(t, map[string]git.Credentials{s.URL(""): {Username: "robot", Password: "open sesame"}}, s.URL(""))
+	client := newClient(t, map[string]git.Credentials{s.URL(""): {Username: "robot", Password: secret.Hide("open sesame")}}, s.URL(""))
 	for _, hash := range []string{named, long} {
 		if _, err := client.Fetch(t.Context(), s.URL("acme/fleet"), hash, git.Ref{}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // Credentials open the repositories below one URL prefix. Over HTTP a GitHubApp,
@@ -13,16 +14,16 @@ import (
 type Credentials struct {
 	// Username; with a Token, or over SSH, it may be empty.
 	Username string
-	Password string
+	Password secret.Of[string]
 	// Token is an access token of GitHub, GitLab, Bitbucket, Gitea or Azure
 	// DevOps, sent as a password.
-	Token string
+	Token secret.Of[string]
 	// GitHubApp signs in as an installation of a GitHub App, nil for none.
 	GitHubApp *App
 
 	// SSHPrivateKey in PEM. Without a key and a password, the SSH agent is used.
-	SSHPrivateKey string
-	SSHPassphrase string
+	SSHPrivateKey secret.Of[string]
+	SSHPassphrase secret.Of[string]
 	// KnownHosts are lines of a known_hosts file. Without them the machine's
 	// own files are used; a server that none of them names is refused.
 	KnownHosts string
@@ -130,11 +131,11 @@ func (a account) basic(ctx context.Context, user string) (username, password str
 			return "", "", false, fmt.Errorf("signing in as GitHub App %s: %w", c.GitHubApp.ID, err)
 		}
 		return appUsername, token, true, nil
-	case c.Token != "":
-		return cmp.Or(username, tokenUsername), c.Token, true, nil
-	case c.Password != "" && username == "":
+	case !c.Token.IsZero():
+		return cmp.Or(username, tokenUsername), c.Token.Reveal(), true, nil
+	case !c.Password.IsZero() && username == "":
 		// As Fleet does (pkg/git of rancher/fleet, cloner.go).
-		return c.Password, "", true, nil
+		return c.Password.Reveal(), "", true, nil
 	}
-	return username, a.credentials.Password, username != "", nil
+	return username, a.credentials.Password.Reveal(), username != "", nil
 }

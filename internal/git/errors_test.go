@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func TestErrors(t *testing.T) {
@@ -99,7 +100,7 @@ func both(t *testing.T, options gittest.Options, config git.Config, run func(t *
 			s := gittest.New(t, options)
 			own := config
 			own.CacheDir = t.TempDir()
-			own.Credentials = map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}}
+			own.Credentials = map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}}
 			client := git.New(own)
 			t.Cleanup(func() {
 				if err := client.Close(); err != nil {
@@ -160,7 +161,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = silent.Close() })
 	s := gittest.New(t, gittest.Options{})
-	credentials := map[string]git.Credentials{"ssh://" + silent.Addr().String(): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}}
+	credentials := map[string]git.Credentials{"ssh://" + silent.Addr().String(): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}}
 	for _, scheme := range []string{"http", "https", "ssh"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()

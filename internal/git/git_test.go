@@ -14,6 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // newClient makes a client. Repositories and redirects may name the servers of named.
@@ -146,7 +147,7 @@ func TestFetch(t *testing.T) {
 				t.Run(tt.name, func(t *testing.T) {
 					t.Parallel()
 					for _, at := range []string{s.URL("repo"), s.SSHURL("repo")} {
-						client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+						client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}})
 						tree, err := client.Fetch(t.Context(), at, tt.commit, tt.hint)
 						if err != nil {
 							t.Fatal(err)
@@ -201,7 +202,7 @@ func TestRequests(t *testing.T) {
 			t.Parallel()
 			s := gittest.New(t, gittest.Options{})
 			head := commit(t, s, "repo", "main", map[string]string{"a": "1"})
-			client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+			client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}})
 			at, forFetch := s.URL("repo"), 2
 			if scheme == "ssh" {
 				at, forFetch = s.SSHURL("repo"), 1 // One command does both.

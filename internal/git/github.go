@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // App signs in as an installation of a GitHub App.
@@ -23,7 +25,7 @@ type App struct {
 	ID             string
 	InstallationID int64
 	// PrivateKey is the app's RSA key in PEM.
-	PrivateKey string
+	PrivateKey secret.Of[string]
 	// APIURL is where tokens are requested; "" is the API for the host of the repository, see
 	// defaultAPI.
 	APIURL string
@@ -66,7 +68,7 @@ func newInstallation(app App, at location, transport http.RoundTripper) (*instal
 	if app.ID == "" || app.InstallationID <= 0 {
 		return nil, errAppID
 	}
-	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(app.PrivateKey))
+	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(app.PrivateKey.Reveal()))
 	if err != nil {
 		return nil, errAppPrivate
 	}

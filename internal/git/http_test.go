@@ -23,6 +23,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func TestBasicAuth(t *testing.T) {
@@ -32,8 +33,8 @@ func TestBasicAuth(t *testing.T) {
 	base := strings.TrimSuffix(s.URL(""), "/")
 	repo := s.URL("acme/fleet")
 	withUser := strings.Replace(repo, "http://", "http://robot@", 1)
-	right := git.Credentials{Username: "robot", Password: "open sesame"}
-	wrong := git.Credentials{Username: "robot", Password: "guess"}
+	right := git.Credentials{Username: "robot", Password: secret.Hide("open sesame")}
+	wrong := git.Credentials{Username: "robot", Password: secret.Hide("guess")}
 
 	tests := []struct {
 		name        string
@@ -43,8 +44,8 @@ func TestBasicAuth(t *testing.T) {
 		prefix      string // In the error.
 	}{
 		{"password", repo, map[string]git.Credentials{base: right}, false, ""},
-		{"token", repo, map[string]git.Credentials{base: {Username: "robot", Token: "open sesame"}}, false, ""},
-		{"user in the URL", withUser, map[string]git.Credentials{base: {Token: "open sesame"}}, false, ""},
+		{"token", repo, map[string]git.Credentials{base: {Username: "robot", Token: secret.Hide("open sesame")}}, false, ""},
+		{"user in the URL", withUser, map[string]git.Credentials{base: {Token: secret.Hide("open sesame")}}, false, ""},
 		{"the longest prefix wins", repo, map[string]git.Credentials{base: wrong, base + "/acme/": right}, false, ""},
 		{"none", repo, nil, true, ""},
 		{"wrong", repo, map[string]git.Credentials{base: wrong}, true, base},
@@ -194,8 +195,8 @@ func TestCredentialsStayBelowTheirPrefix(t *testing.T) {
 		return ""
 	})
 	client := newClient(t, map[string]git.Credentials{
-		home.URL + "/acme":   {Username: "acme", Password: "secret"},
-		home.URL + "/acme/a": {Username: "a", Password: "secret"},
+		home.URL + "/acme":   {Username: "acme", Password: secret.Hide("secret")},
+		home.URL + "/acme/a": {Username: "a", Password: secret.Hide("secret")},
 	}, elsewhere.URL)
 	for _, repo := range []string{"acme/b", "acme/a", "acme/ab", "acme-evil", "ac", "acme/renamed", "acme/sold", "acme/gone", "acme/slashed", "open/closed"} {
 		if _, err := client.Fetch(t.Context(), home.URL+"/"+repo, head, git.Ref{}); err != nil {
@@ -269,7 +270,7 @@ func TestMoved(t *testing.T) {
 			start()
 			t.Cleanup(front.Close)
 			client := newClient(t, map[string]git.Credentials{
-				front.URL: {Username: "robot", Password: "open sesame", InsecureSkipTLSVerify: true},
+				front.URL: {Username: "robot", Password: secret.Hide("open sesame"), InsecureSkipTLSVerify: true},
 			}, guarded.URL(""), open.URL(""))
 			_, err := client.Resolve(t.Context(), front.URL+"/repo", git.Ref{})
 			got, ok := errors.AsType[*git.MovedError](err)
@@ -316,15 +317,15 @@ func TestGitHubApp(t *testing.T) {
 		app     git.App
 		refused bool
 	}{
-		{"right, API of the host", git.App{ID: "4711", InstallationID: 99, PrivateKey: app.PrivateKey()}, false},
-		{"right, API given", git.App{ID: "4711", InstallationID: 99, PrivateKey: app.PrivateKey(), APIURL: s.APIURL()}, false},
-		{"another key", git.App{ID: "4711", InstallationID: 99, PrivateKey: other.PrivateKey()}, true},
-		{"another app", git.App{ID: "4712", InstallationID: 99, PrivateKey: app.PrivateKey()}, true},
-		{"another installation", git.App{ID: "4711", InstallationID: 98, PrivateKey: app.PrivateKey()}, true},
-		{"no id", git.App{InstallationID: 99, PrivateKey: app.PrivateKey()}, true},
-		{"no key in the PEM", git.App{ID: "4711", InstallationID: 99, PrivateKey: "hello"}, true},
-		{"no API there", git.App{ID: "4711", InstallationID: 99, PrivateKey: app.PrivateKey(), APIURL: s.URL("nowhere")}, true},
-		{"API address without a host", git.App{ID: "4711", InstallationID: 99, PrivateKey: app.PrivateKey(), APIURL: "api"}, true},
+		{"right, API of the host", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey())}, false},
+		{"right, API given", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey()), APIURL: s.APIURL()}, false},
+		{"another key", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide(other.PrivateKey())}, true},
+		{"another app", git.App{ID: "4712", InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey())}, true},
+		{"another installation", git.App{ID: "4711", InstallationID: 98, PrivateKey: secret.Hide(app.PrivateKey())}, true},
+		{"no id", git.App{InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey())}, true},
+		{"no key in the PEM", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide("hello")}, true},
+		{"no API there", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey()), APIURL: s.URL("nowhere")}, true},
+		{"API address without a host", git.App{ID: "4711", InstallationID: 99, PrivateKey: secret.Hide(app.PrivateKey()), APIURL: "api"}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -363,7 +364,7 @@ func TestGitHubAppTokens(t *testing.T) {
 			s := gittest.New(t, gittest.Options{GitHubApp: app})
 			head := commit(t, s, "repo", "main", map[string]string{"a": "1"})
 			client := newClient(t, map[string]git.Credentials{
-				s.URL(""): {GitHubApp: &git.App{ID: app.ID, InstallationID: app.InstallationID, PrivateKey: app.PrivateKey()}},
+				s.URL(""): {GitHubApp: &git.App{ID: app.ID, InstallationID: app.InstallationID, PrivateKey: secret.Hide(app.PrivateKey())}},
 			})
 			var group sync.WaitGroup
 			for range 3 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // Files of every size and similarity are read unchanged, with any chains of deltas that the
@@ -42,7 +43,7 @@ func TestPacksOfAllKinds(t *testing.T) {
 			if scheme == "ssh" {
 				url = s.SSHURL("repo")
 			}
-			client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+			client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}})
 			tree, err := client.Fetch(t.Context(), url, head, git.Ref{})
 			if err != nil {
 				t.Fatal(err)

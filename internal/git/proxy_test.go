@@ -21,6 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // SSH uses the proxy that ALL_PROXY names. Another process reads from git.example.com, which is a
@@ -159,7 +160,7 @@ func TestSSHProxyChild(t *testing.T) {
 	const repo = "ssh://git@git.example.com/repo"
 	client := git.New(git.Config{
 		TempDir: t.TempDir(), Trust: fetch.Trust{CABundle: os.Getenv("FLEET_TEST_BUNDLE")},
-		Credentials: map[string]git.Credentials{repo: {SSHPrivateKey: os.Getenv("FLEET_TEST_KEY"), KnownHosts: os.Getenv("FLEET_TEST_HOSTS")}},
+		Credentials: map[string]git.Credentials{repo: {SSHPrivateKey: secret.Hide(os.Getenv("FLEET_TEST_KEY")), KnownHosts: os.Getenv("FLEET_TEST_HOSTS")}},
 	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

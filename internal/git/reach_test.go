@@ -12,6 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // within returns a context for fetches that the content of a configured repository causes.
@@ -35,10 +36,10 @@ func isRefusal(err error) bool { return isType[*fetch.RefusedError](err) }
 func TestSubmodulesBorrowNoCredentials(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{Username: "robot", Password: "open sesame"})
-	secret := commit(t, s, "acme/secret", "main", map[string]string{"a": "secret"})
+	hidden := commit(t, s, "acme/secret", "main", map[string]string{"a": "secret"})
 	commit(t, s, "acme/tenant", "main", map[string]string{"a": "1"})
 	tenant, sshTenant := s.URL("acme/tenant"), s.SSHURL("acme/tenant")
-	relative := addModule(t, s, "acme/tenant", "stolen", "../secret", secret)
+	relative := addModule(t, s, "acme/tenant", "stolen", "../secret", hidden)
 	for name, test := range map[string]struct {
 		repository string
 		sources    []string
@@ -55,12 +56,12 @@ func TestSubmodulesBorrowNoCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := newClient(t, map[string]git.Credentials{
-				s.URL(""):    {Username: "robot", Password: "open sesame"},
-				s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()},
+				s.URL(""):    {Username: "robot", Password: secret.Hide("open sesame")},
+				s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()},
 			}, s.URL(""), s.SSHURL(""))
 			read := func(ctx context.Context) error {
 				if test.repository == s.URL("acme/secret") {
-					_, err := client.Fetch(ctx, test.repository, secret, git.Ref{})
+					_, err := client.Fetch(ctx, test.repository, hidden, git.Ref{})
 					return err
 				}
 				_, err := client.FetchWithSubmodules(ctx, test.repository, relative, git.Ref{})
@@ -72,7 +73,7 @@ func TestSubmodulesBorrowNoCredentials(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 				for _, of := range []string{s.URL("acme/secret"), s.SSHURL("acme/secret")} {
-					if _, err := client.Fetch(t.Context(), of, secret, git.Ref{}); err != nil {
+					if _, err := client.Fetch(t.Context(), of, hidden, git.Ref{}); err != nil {
 						t.Errorf("Fetch of the operator: %v", err)
 					}
 				}
@@ -85,7 +86,7 @@ func TestSubmodulesBorrowNoCredentials(t *testing.T) {
 func TestSharedPacksAreOfOneEntitlement(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{Username: "robot", Password: "open sesame"})
-	secret := commit(t, s, "acme/secret", "main", map[string]string{"a": "secret"})
+	hidden := commit(t, s, "acme/secret", "main", map[string]string{"a": "secret"})
 	at, err := git.ScopeOf(s.URL(""))
 	if err != nil {
 		t.Fatal(err)
@@ -97,9 +98,9 @@ func TestSharedPacksAreOfOneEntitlement(t *testing.T) {
 			ctx = within(t, s.URL("acme/tenant"))
 		}
 		client := git.New(git.Config{CacheDir: dir, TempDir: t.TempDir(), Boundary: fetch.Boundary{Named: []fetch.Scope{at}}, Credentials: map[string]git.Credentials{
-			s.URL(""): {Username: "robot", Password: "open sesame"},
+			s.URL(""): {Username: "robot", Password: secret.Hide("open sesame")},
 		}})
-		_, err := client.Fetch(ctx, s.URL("acme/secret"), secret, git.Ref{})
+		_, err := client.Fetch(ctx, s.URL("acme/secret"), hidden, git.Ref{})
 		if isRefused := isType[*git.AuthenticationError](err); isRefused != refused || err != nil && !isRefused {
 			t.Errorf("error %v, want a refusal: %t", err, refused)
 		}

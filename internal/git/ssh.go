@@ -179,14 +179,14 @@ func (a access) sshLogin(at location, by account) (*sshLogin, error) {
 
 func (c Credentials) sshMethod(user string) (ssh.AuthMethod, error) {
 	switch {
-	case c.SSHPrivateKey != "":
-		keys, err := gitssh.NewPublicKeys(user, []byte(c.SSHPrivateKey), c.SSHPassphrase)
+	case !c.SSHPrivateKey.IsZero():
+		keys, err := gitssh.NewPublicKeys(user, []byte(c.SSHPrivateKey.Reveal()), c.SSHPassphrase.Reveal())
 		if err != nil {
 			return nil, fmt.Errorf("reading the SSH private key: %w", err)
 		}
 		return ssh.PublicKeys(keys.Signer), nil
-	case c.Password != "":
-		return ssh.Password(c.Password), nil
+	case !c.Password.IsZero():
+		return ssh.Password(c.Password.Reveal()), nil
 	}
 	agent, err := gitssh.NewSSHAgentAuth(user)
 	if err != nil {

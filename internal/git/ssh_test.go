@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // lock encrypts a private key with a passphrase.
@@ -63,7 +64,7 @@ func TestSSH(t *testing.T) {
 	// A line for this server's address with another server's key.
 	_, otherKey, _ := strings.Cut(stranger.KnownHosts(), " ")
 	ownHost, _, _ := strings.Cut(s.KnownHosts(), " ")
-	right := git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}
+	right := git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}
 
 	tests := []struct {
 		name        string
@@ -73,21 +74,21 @@ func TestSSH(t *testing.T) {
 	}{
 		{"key", repo, right, nil},
 		{"short form of the URL", scp, right, nil},
-		{"wrong key", repo, git.Credentials{SSHPrivateKey: stranger.SSHKey(), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
-		{"no key in the PEM", repo, git.Credentials{SSHPrivateKey: "hello", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
-		{"unknown host", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: stranger.KnownHosts()}, isType[*git.UnknownHostError]},
-		{"host key of another kind", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + rsaKey(t)}, isType[*git.HostKeyError]},
-		{"malformed known_hosts", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
-		{"revoked host key", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoked " + s.KnownHosts()}, isType[*git.HostKeyError]},
-		{"malformed revocation", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoked " + ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
-		{"unknown marker", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts() + "@revoke " + s.KnownHosts()}, isType[*git.UnknownHostError]},
-		{"malformed line for another host", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: "git.invalid ssh-ed25519 hello\n" + s.KnownHosts()}, nil},
-		{"locked key", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "open sesame", KnownHosts: s.KnownHosts()}, nil},
-		{"locked key, wrong passphrase", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
-		{"locked key, no passphrase", repo, git.Credentials{SSHPrivateKey: locked, KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
-		{"password", repo, git.Credentials{Username: "git", Password: "open sesame", KnownHosts: s.KnownHosts()}, nil},
-		{"wrong password", repo, git.Credentials{Username: "git", Password: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
-		{"changed host key", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + otherKey}, isType[*git.HostKeyError]},
+		{"wrong key", repo, git.Credentials{SSHPrivateKey: secret.Hide(stranger.SSHKey()), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"no key in the PEM", repo, git.Credentials{SSHPrivateKey: secret.Hide("hello"), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"unknown host", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: stranger.KnownHosts()}, isType[*git.UnknownHostError]},
+		{"host key of another kind", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: ownHost + " " + rsaKey(t)}, isType[*git.HostKeyError]},
+		{"malformed known_hosts", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
+		{"revoked host key", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts() + "@revoked " + s.KnownHosts()}, isType[*git.HostKeyError]},
+		{"malformed revocation", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts() + "@revoked " + ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
+		{"unknown marker", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts() + "@revoke " + s.KnownHosts()}, isType[*git.UnknownHostError]},
+		{"malformed line for another host", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: "git.invalid ssh-ed25519 hello\n" + s.KnownHosts()}, nil},
+		{"locked key", repo, git.Credentials{SSHPrivateKey: secret.Hide(locked), SSHPassphrase: secret.Hide("open sesame"), KnownHosts: s.KnownHosts()}, nil},
+		{"locked key, wrong passphrase", repo, git.Credentials{SSHPrivateKey: secret.Hide(locked), SSHPassphrase: secret.Hide("guess"), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"locked key, no passphrase", repo, git.Credentials{SSHPrivateKey: secret.Hide(locked), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"password", repo, git.Credentials{Username: "git", Password: secret.Hide("open sesame"), KnownHosts: s.KnownHosts()}, nil},
+		{"wrong password", repo, git.Credentials{Username: "git", Password: secret.Hide("guess"), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"changed host key", repo, git.Credentials{SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: ownHost + " " + otherKey}, isType[*git.HostKeyError]},
 		{"missing repository", s.SSHURL("nowhere"), right, func(err error) bool {
 			found, ok := errors.AsType[*git.RepositoryNotFoundError](err)
 			return ok && strings.Contains(found.Message, "nowhere")
@@ -134,7 +135,7 @@ func TestSSHStopsWithItsContext(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	s := gittest.New(t, gittest.Options{})
 	repo := "ssh://git@" + silent.Addr().String() + "/repo"
-	client := newClient(t, map[string]git.Credentials{repo: {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+	client := newClient(t, map[string]git.Credentials{repo: {SSHPrivateKey: secret.Hide(s.SSHKey()), KnownHosts: s.KnownHosts()}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		if conn, err := silent.Accept(); err == nil {
@@ -151,7 +152,7 @@ func TestSSHStopsWithItsContext(t *testing.T) {
 func TestSSHWithoutKnownHosts(t *testing.T) {
 	s := gittest.New(t, gittest.Options{})
 	t.Setenv("SSH_KNOWN_HOSTS", t.TempDir()+"/none")
-	client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey()}})
+	client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: secret.Hide(s.SSHKey())}})
 	_, err := client.Resolve(t.Context(), s.SSHURL("repo"), git.Ref{})
 	if !isType[*git.UnknownHostError](err) || !strings.Contains(err.Error(), "known_hosts") {
 		t.Errorf("Resolve: %v, want an UnknownHostError", err)

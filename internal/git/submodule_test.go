@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func addModule(t *testing.T, s *gittest.Server, repo, name, address, commit string) string {
@@ -71,8 +72,8 @@ func TestSubmodules(t *testing.T) {
 				at = home.SSHURL
 			}
 			client := newClient(t, map[string]git.Credentials{
-				home.SSHURL(""):     {SSHPrivateKey: home.SSHKey(), KnownHosts: home.KnownHosts()},
-				private.URL("acme"): {Username: "robot", Password: "open sesame"},
+				home.SSHURL(""):     {SSHPrivateKey: secret.Hide(home.SSHKey()), KnownHosts: home.KnownHosts()},
+				private.URL("acme"): {Username: "robot", Password: secret.Hide("open sesame")},
 			})
 			ctx := within(t, at("acme/fleet"), private.URL("")+"**", home.URL("")+"**", strings.Replace(home.SSHURL(""), "git@", "", 1)+"**")
 			full, err := client.FetchWithSubmodules(ctx, at("acme/fleet"), head, git.Ref{Branch: "main"})

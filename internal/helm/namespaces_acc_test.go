@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
@@ -35,7 +36,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			o.namespace += "-made" // The first release creates this namespace.
 			o.env.RemoveAfter(t, o.namespace)
 			proxy := faulttest.New(t, env.Cluster(0))
-			connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: env.Cluster(0).Token()}, nil)
+			connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: secret.Hide(env.Cluster(0).Token())}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

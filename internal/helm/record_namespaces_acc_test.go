@@ -20,6 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
 
@@ -58,7 +59,7 @@ func TestAccRecordsOfSomeNamespaces(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cluster.RemoveUser(context.WithoutCancel(t.Context()), "records") })
 	proxy := faulttest.New(t, cluster)
-	connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: user.Token}, nil)
+	connection, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: secret.Hide(user.Token)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

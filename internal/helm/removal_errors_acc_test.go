@@ -13,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
 )
@@ -48,7 +49,7 @@ func TestAccRemovalLosesAnAnswer(t *testing.T) {
 	o := newOnCluster(t, "lost-removal")
 	known := o.install(map[string]string{"a.yaml": configMapFile(o.namespace, "one")})
 	proxy := faulttest.New(t, cluster)
-	connected, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: cluster.Token()}, nil)
+	connected, err := kube.New(connect.Connection{Host: proxy.Host(), ClusterCACertificate: string(proxy.CACertificate()), Token: secret.Hide(cluster.Token())}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // manifest reads objects as they are stored in the record of a release.
@@ -243,13 +244,13 @@ func TestAccDriftOfCustomResources(t *testing.T) {
 func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-denied")
-	secret := func(name string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + "}" }
-	documents := []string{configMap("settings", "") + "\ndata: {a: x}", secret("a"), secret("b"), webDeployment()}
+	secretNamed := func(name string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + "}" }
+	documents := []string{configMap("settings", "") + "\ndata: {a: x}", secretNamed("a"), secretNamed("b"), webDeployment()}
 	infos := l.infos(t, documents...)
 	l.create(t, infos)
 	l.patch(t, infos[0], `{"data":{"a":"y"}}`, "")
 	user := l.user(t, "drift-denied", rbacv1.PolicyRule{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list"}})
-	found := l.inspect(t, clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig}), release.Rules{}, documents...)
+	found := l.inspect(t, clientOf(t, connect.Connection{Kubeconfig: secret.Hide(user.Kubeconfig)}), release.Rules{}, documents...)
 	expectPaths(t, found, map[string][]string{"ConfigMap drift-denied/settings": {"data.a"}})
 	if diff := cmp.Diff(map[string]int{"Secret": 2}, found.Refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
@@ -263,7 +264,7 @@ func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 func TestAccDriftOfAClusterThatIsAway(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-away")
-	away := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
+	away := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: secret.Hide("t"), Insecure: true})
 	found := away.Inspect(t.Context(), []release.Inspection{l.inspection(release.Rules{})}, [][]*unstructured.Unstructured{manifest(t, configMap("a", ""))})
 	if found[0].Err == nil || len(found[0].Missing) > 0 {
 		t.Errorf("found %+v, want an error", found[0])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const noNode = "nodeSelector: {none: here}, "
@@ -99,7 +100,7 @@ func TestAccWaitReadyExplainsPods(t *testing.T) {
 
 	// Rights to explain are optional.
 	user := l.user(t, "explains-nothing", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}})
-	text = failedWait(t, l, clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig}), deployment)
+	text = failedWait(t, l, clientOf(t, connect.Connection{Kubeconfig: secret.Hide(user.Kubeconfig)}), deployment)
 	if want := "not ready: Deployment explain-pods/web is InProgress: Available: "; !strings.HasPrefix(text, want) || strings.Contains(text, "(") {
 		t.Errorf("error = %s\nwant %s and no more", text, want)
 	}

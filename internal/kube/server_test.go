@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // refuse responds as an API server that refuses or fails.
@@ -45,7 +46,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 // to returns the connection to a server, with a token and its certificate trusted.
 func to(server *httptest.Server) connect.Connection {
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: authority, RequestTimeout: 2 * time.Minute}
+	return connect.Connection{Host: server.URL, Token: secret.Hide("token"), ClusterCACertificate: authority, RequestTimeout: 2 * time.Minute}
 }
 
 func clientOf(t *testing.T, connection connect.Connection) *kube.Client {

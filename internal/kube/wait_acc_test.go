@@ -30,6 +30,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -358,11 +359,11 @@ func TestAccWaitDeletedNeedsNotFound(t *testing.T) {
 	l.create(t, l.infos(t, configMap("a", ""), configMap("b", "")))
 	infos := l.infos(t, configMap("a", ""), configMap("b", ""))
 	user := l.user(t, "sees-nothing", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}})
-	denied := clientOf(t, connect.Connection{Kubeconfig: user.Kubeconfig})
+	denied := clientOf(t, connect.Connection{Kubeconfig: secret.Hide(user.Kubeconfig)})
 	if err := denied.WaitDeleted(soon(t, short), infos); !apierrors.IsForbidden(err) {
 		t.Errorf("refused: error = %v, want that it is forbidden", err)
 	}
-	gone := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
+	gone := clientOf(t, connect.Connection{Host: "https://127.0.0.1:1", Token: secret.Hide("t"), Insecure: true})
 	err := connect.Classify("c1", gone.WaitDeleted(soon(t, short), infos))
 	if !errors.As(err, new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)

@@ -17,13 +17,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // through returns a client of the lab's cluster that uses a proxy.
 func (l lab) through(t *testing.T) (*kube.Client, *faulttest.Proxy) {
 	t.Helper()
 	proxy := faulttest.New(t, l.cluster)
-	return clientOf(t, connect.Connection{Host: proxy.Host(), Token: l.cluster.Token(), ClusterCACertificate: string(proxy.CACertificate())}), proxy
+	return clientOf(t, connect.Connection{Host: proxy.Host(), Token: secret.Hide(l.cluster.Token()), ClusterCACertificate: string(proxy.CACertificate())}), proxy
 }
 
 // written creates objects as Helm does: the infos contain the responses of the API server.
@@ -154,7 +155,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 			t.Parallel()
 			client, proxy := l.through(t)
 			if test.token != "" {
-				client = clientOf(t, connect.Connection{Host: proxy.Host(), Token: test.token, ClusterCACertificate: string(proxy.CACertificate())})
+				client = clientOf(t, connect.Connection{Host: proxy.Host(), Token: secret.Hide(test.token), ClusterCACertificate: string(proxy.CACertificate())})
 			}
 			objectName := strings.ReplaceAll(name, " ", "-")
 			infos := l.written(t, widget(group, objectName))

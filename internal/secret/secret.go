@@ -29,6 +29,12 @@ func (o Of[T]) Reveal() (plain T) {
 	return plain
 }
 
+// IsZero reports whether the value is the zero value.
+func (o Of[T]) IsZero() bool {
+	plain := o.Reveal()
+	return reflect.ValueOf(&plain).Elem().IsZero()
+}
+
 // Format implements fmt.Formatter for all verbs.
 func (Of[T]) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, mask.Sensitive) }
 

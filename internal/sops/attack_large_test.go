@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
@@ -17,7 +18,7 @@ func TestAttackWork(t *testing.T) {
 	t.Parallel()
 
 	identity, recipient := sopstest.Age(t)
-	d := newDecrypter(t, sops.Keys{Age: []string{identity}})
+	d := newDecrypter(t, sops.Keys{Age: secret.Hide([]string{identity})})
 	sealed, err := sopstest.SealAge(make([]byte, 32), recipient)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
@@ -64,7 +65,7 @@ func TestAttackMetadata(t *testing.T) {
 		"pgp":      []any{map[string]any{"fp": "0123456789ABCDEF0123456789ABCDEF01234567", "enc": "-----BEGIN PGP MESSAGE-----\n\neA==\n-----END PGP MESSAGE-----"}},
 	}
 	content := sopstest.File{Age: []string{recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
-	for name, configured := range map[string]sops.Keys{"no key": {}, "another key": {Age: []string{foreign}}} {
+	for name, configured := range map[string]sops.Keys{"no key": {}, "another key": {Age: secret.Hide([]string{foreign})}} {
 		_, err := newDecrypter(t, configured).Open([]byte(content))
 		if _, ok := errors.AsType[*sops.NoKeyError](err); !ok {
 			t.Errorf("%s: error %v, want that no key fits", name, err)
@@ -77,7 +78,7 @@ func TestAttackMetadata(t *testing.T) {
 	}
 	// The matching key is used although others are listed first.
 	withKey := sopstest.File{Age: []string{foreignRecipient, recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
-	if _, err := newDecrypter(t, sops.Keys{Age: []string{identity}}).Open([]byte(withKey)); err != nil {
+	if _, err := newDecrypter(t, sops.Keys{Age: secret.Hide([]string{identity})}).Open([]byte(withKey)); err != nil {
 		t.Errorf("with the key: %v", err)
 	}
 	_ = listener.Close()
@@ -96,7 +97,7 @@ func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"age.yaml", "age.json", "shamir.yaml", "object.yaml", "mac-only.yaml", "pgp.yaml"} {
 		f.Add([]byte(fixture(f, name)))
 	}
-	d := newDecrypter(f, sops.Keys{Age: identities(f), PGP: []string{fixture(f, "pgp.asc")}})
+	d := newDecrypter(f, sops.Keys{Age: secret.Hide(identities(f)), PGP: secret.Hide([]string{fixture(f, "pgp.asc")})})
 	f.Fuzz(func(t *testing.T, content []byte) {
 		opened, err := d.Open(content)
 		if err != nil {

@@ -5,12 +5,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"filippo.io/age"
 	agearmor "filippo.io/age/armor"
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const (
@@ -28,13 +31,16 @@ const (
 // Keys are the keys that files are decrypted with.
 type Keys struct {
 	// Age are age identities. An entry can be a whole file of identities, with comments.
-	Age []string
+	Age secret.Of[[]string]
 	// PGP are armored OpenPGP private keys without a passphrase.
-	PGP []string
+	PGP secret.Of[[]string]
 	// Unknown is true if the keys are not known yet. Decryption then fails with an
 	// *UnknownKeysError.
 	Unknown bool
 }
+
+// Secrets returns the keys, which must stay secret.
+func (k Keys) Secrets() []string { return slices.Concat(k.Age.Reveal(), k.PGP.Reveal()) }
 
 // Decrypter decrypts files. It is safe for concurrent use.
 type Decrypter struct {
@@ -55,12 +61,12 @@ type pgpKey struct {
 // Errors: *KeyError, which never contains a key.
 func New(keys Keys) (*Decrypter, error) {
 	d := &Decrypter{age: map[string]age.Identity{}, unknown: keys.Unknown}
-	for i, text := range keys.Age {
+	for i, text := range keys.Age.Reveal() {
 		if err := d.addAge(text); err != nil {
 			return nil, &KeyError{Kind: "age", Index: i, Reason: err.Error()}
 		}
 	}
-	for i, text := range keys.PGP {
+	for i, text := range keys.PGP.Reveal() {
 		if err := d.addPGP(text); err != nil {
 			return nil, &KeyError{Kind: "pgp", Index: i, Reason: err.Error()}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
@@ -70,16 +71,16 @@ func TestOpensWhatSOPSWrites(t *testing.T) {
 		file, plain string
 		keys        sops.Keys
 	}{
-		"age":                   {"age.yaml", "plain.yaml", sops.Keys{Age: age[:1]}},
-		"a file of identities":  {"age.yaml", "plain.yaml", sops.Keys{Age: []string{fixture(t, "age.txt")}}},
-		"age, post-quantum":     {"pq.yaml", "plain.yaml", sops.Keys{Age: age[2:]}},
-		"PGP":                   {"pgp.yaml", "plain.yaml", sops.Keys{PGP: []string{pgp}}},
-		"two groups of three":   {"shamir.yaml", "plain.yaml", sops.Keys{Age: age[:1], PGP: []string{pgp}}},
-		"two others":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: age[:2]}},
-		"all groups":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: age, PGP: []string{pgp}}},
-		"a MAC of some values":  {"mac-only.yaml", "plain.yaml", sops.Keys{Age: age}},
-		"two documents, a rule": {"object.yaml", "object-plain.yaml", sops.Keys{Age: age}},
-		"JSON":                  {"age.json", "plain.json", sops.Keys{Age: age}},
+		"age":                   {"age.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age[:1])}},
+		"a file of identities":  {"age.yaml", "plain.yaml", sops.Keys{Age: secret.Hide([]string{fixture(t, "age.txt")})}},
+		"age, post-quantum":     {"pq.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age[2:])}},
+		"PGP":                   {"pgp.yaml", "plain.yaml", sops.Keys{PGP: secret.Hide([]string{pgp})}},
+		"two groups of three":   {"shamir.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age[:1]), PGP: secret.Hide([]string{pgp})}},
+		"two others":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age[:2])}},
+		"all groups":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age), PGP: secret.Hide([]string{pgp})}},
+		"a MAC of some values":  {"mac-only.yaml", "plain.yaml", sops.Keys{Age: secret.Hide(age)}},
+		"two documents, a rule": {"object.yaml", "object-plain.yaml", sops.Keys{Age: secret.Hide(age)}},
+		"JSON":                  {"age.json", "plain.json", sops.Keys{Age: secret.Hide(age)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 
 	age := identities(t)
-	keys := sops.Keys{Age: age[:1]}
+	keys := sops.Keys{Age: secret.Hide(age[:1])}
 	whole := fixture(t, "age.yaml")
 	line := func(begin string) string {
 		for line := range strings.Lines(whole) {
@@ -131,7 +132,7 @@ func TestOpenRefuses(t *testing.T) {
 		is      error
 	}{
 		"no keys":               {whole, sops.Keys{}, "it is encrypted by sops for age age1", &sops.NoKeyError{}},
-		"another key":           {whole, sops.Keys{Age: age[1:2]}, "and no key in the provider's attribute sops decrypts it", &sops.NoKeyError{}},
+		"another key":           {whole, sops.Keys{Age: secret.Hide(age[1:2])}, "and no key in the provider's attribute sops decrypts it", &sops.NoKeyError{}},
 		"one group of two":      {fixture(t, "shamir.yaml"), keys, "PGP ", &sops.NoKeyError{}},
 		"a value moved":         {moved, keys, "moved from another place", &sops.DamagedError{}},
 		"a value in plain text": {replace(line("number: "), "number: 42\n"), keys, "should be encrypted is not", &sops.DamagedError{}},
@@ -189,14 +190,14 @@ func TestNewRefuses(t *testing.T) {
 		keys sops.Keys
 		want string
 	}{
-		"no age identity": {sops.Keys{Age: []string{identities(t)[0], "AGE-SECRET-KEY-1HIDDEN"}}, "age key 2: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
-		"a recipient":     {sops.Keys{Age: []string{"age1hidden"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
-		"an ssh key":      {sops.Keys{Age: []string{"-----BEGIN OPENSSH PRIVATE KEY-----"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
-		"a plugin":        {sops.Keys{Age: []string{"AGE-PLUGIN-YUBIKEY-1QQ"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
-		"nothing":         {sops.Keys{Age: []string{""}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
-		"no PGP key":      {sops.Keys{PGP: []string{"hidden"}}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
-		"half a PGP key":  {sops.Keys{PGP: []string{private[:len(private)/2]}}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
-		"too long":        {sops.Keys{PGP: []string{strings.Repeat("hidden", 1<<20)}}, "pgp key 1: it is longer than 1 MiB"},
+		"no age identity": {sops.Keys{Age: secret.Hide([]string{identities(t)[0], "AGE-SECRET-KEY-1HIDDEN"})}, "age key 2: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"a recipient":     {sops.Keys{Age: secret.Hide([]string{"age1hidden"})}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"an ssh key":      {sops.Keys{Age: secret.Hide([]string{"-----BEGIN OPENSSH PRIVATE KEY-----"})}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"a plugin":        {sops.Keys{Age: secret.Hide([]string{"AGE-PLUGIN-YUBIKEY-1QQ"})}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"nothing":         {sops.Keys{Age: secret.Hide([]string{""})}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"no PGP key":      {sops.Keys{PGP: secret.Hide([]string{"hidden"})}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
+		"half a PGP key":  {sops.Keys{PGP: secret.Hide([]string{private[:len(private)/2]})}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
+		"too long":        {sops.Keys{PGP: secret.Hide([]string{strings.Repeat("hidden", 1<<20)})}, "pgp key 1: it is longer than 1 MiB"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +251,7 @@ func TestLeavesAndTexts(t *testing.T) {
 	identity, recipient := sopstest.Age(t)
 	private, public := sopstest.PGP(t)
 	encrypted := sopstest.File{Age: []string{recipient}}.Encrypt(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {a: secret-one, n: 7, b: true}\n")
-	opened, err := newDecrypter(t, sops.Keys{Age: []string{identity}}).Open([]byte(encrypted))
+	opened, err := newDecrypter(t, sops.Keys{Age: secret.Hide([]string{identity})}).Open([]byte(encrypted))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func TestLeavesAndTexts(t *testing.T) {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	encrypted = sopstest.File{PGP: []*openpgp.Entity{public}}.Encrypt(t, "a: b")
-	if _, err := newDecrypter(t, sops.Keys{PGP: []string{private}}).Open([]byte(encrypted)); err != nil {
+	if _, err := newDecrypter(t, sops.Keys{PGP: secret.Hide([]string{private})}).Open([]byte(encrypted)); err != nil {
 		t.Errorf("a key of an elliptic curve: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -20,7 +21,7 @@ func TestCredentialsWhereTheExpressionMatches(t *testing.T) {
 	server.AddChart(charttest.Chart{Name: "web", Version: "1.0.0", Files: map[string]string{"templates/a.yaml": "a: b\n"}})
 	fetcher := func(username, password string) *chart.Fetcher {
 		made, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.URL("")), Registries: map[string]chart.Registry{
-			server.URL(""): {Username: username, Password: password},
+			server.URL(""): {Username: username, Password: secret.Hide(password)},
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -19,7 +20,7 @@ import (
 func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
 	t.Helper()
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.RegistryURL("")), Registries: map[string]chart.Registry{
-		server.RegistryURL("acme"): {PlainHTTP: true, Username: "ci", Password: "s3cret-word"},
+		server.RegistryURL("acme"): {PlainHTTP: true, Username: "ci", Password: secret.Hide("s3cret-word")},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +255,7 @@ func TestImageCredentialsWhereTheExpressionMatches(t *testing.T) {
 	server.PushImage("acme/web", "1.0.0")
 	fetcher := func(username, password string) *chart.Fetcher {
 		made, err := chart.NewFetcher(chart.FetchConfig{Boundary: naming(t, server.RegistryURL("")), Registries: map[string]chart.Registry{
-			server.RegistryURL("acme"): {PlainHTTP: true, Username: username, Password: password},
+			server.RegistryURL("acme"): {PlainHTTP: true, Username: username, Password: secret.Hide(password)},
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -44,7 +45,7 @@ func TestChartsBorrowNoCredentials(t *testing.T) {
 	}
 	client := git.New(git.Config{
 		TempDir: t.TempDir(), Boundary: naming(t, server.URL("")),
-		Credentials: map[string]git.Credentials{server.URL(""): {Username: "robot", Password: "open sesame"}},
+		Credentials: map[string]git.Credentials{server.URL(""): {Username: "robot", Password: secret.Hide("open sesame")}},
 	})
 	t.Cleanup(func() {
 		if err := errors.Join(client.Close(), charts.Close()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -113,7 +114,7 @@ func TestMergeConnections(t *testing.T) {
 		"the entry is removed":        {known: map[string]connect.Connection{"a": before}, of: configured{entry: state.EntryRemoved}, want: map[string]connect.Connection{"a": before}},
 		"removed and never known":     {of: configured{entry: state.EntryRemoved}},
 		"not known yet":               {known: map[string]connect.Connection{"a": before}, of: configured{entry: state.EntryUnknown}},
-		"with a token":                {known: map[string]connect.Connection{"a": before}, of: configured{state.EntryKnown, connect.Connection{Host: "https://now", Token: "t"}}},
+		"with a token":                {known: map[string]connect.Connection{"a": before}, of: configured{state.EntryKnown, connect.Connection{Host: "https://now", Token: secret.Hide("t")}}},
 		"without a deployment on it":  {known: map[string]connect.Connection{"b": before}, of: configured{state.EntryKnown, now}, want: map[string]connect.Connection{"a": {Host: "https://now"}}},
 		"a user in the address of it": {of: configured{state.EntryKnown, connect.Connection{Host: "https://me:x@now"}}}, //nolint:gosec // no real password
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker/templates"
@@ -50,7 +51,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	}
 
 	proxy := faulttest.New(t, env.Cluster(0))
-	client, err := kube.New(connect.Connection{Host: proxy.Host(), Token: env.Cluster(0).Token(), ClusterCACertificate: string(proxy.CACertificate())}, nil)
+	client, err := kube.New(connect.Connection{Host: proxy.Host(), Token: secret.Hide(env.Cluster(0).Token()), ClusterCACertificate: string(proxy.CACertificate())}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // A cluster that redirects every request must not get the credentials to another host.
@@ -24,15 +25,15 @@ func TestAttackRedirect(t *testing.T) {
 		"token": func(*testing.T, *connect.Connection) {},
 		"token file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			c.Token, c.TokenFile = "", write(t, "token", "secret", 0o600)
+			c.Token, c.TokenFile = secret.Hide(""), write(t, "token", "secret", 0o600)
 		},
-		"password": func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
+		"password": func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2") },
 		"certificate": func(_ *testing.T, c *connect.Connection) {
-			c.Token, c.ClientCertificate, c.ClientKey = "", certificate, key
+			c.Token, c.ClientCertificate, c.ClientKey = secret.Hide(""), certificate, secret.Hide(key)
 		},
 		"exec": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			c.Token, c.Exec = "", &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{t.Name()}}
+			c.Token, c.Exec = secret.Hide(""), &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{t.Name()}}
 		},
 		"impersonation": func(_ *testing.T, c *connect.Connection) { c.ImpersonateUser = "deployer" },
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const (
@@ -56,7 +57,7 @@ func TestAttackExec(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
 			script := write(t, "plugin", "#!/bin/sh\necho $$ >\"$PIDS\"\n"+test.script+"\n", 0o700)
 			connection := to(serve(t, respondWithUID))
-			connection.Token, connection.Exec = "", &connect.Exec{
+			connection.Token, connection.Exec = secret.Hide(""), &connect.Exec{
 				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids},
 				Timeout: cmp.Or(test.timeout, hanging),
 			}
@@ -130,7 +131,7 @@ func TestExecIsSharedAndNotCounted(t *testing.T) {
 	for range 5 {
 		connection := to(serve(t, respondWithUID))
 		connection.RequestTimeout = 10 * time.Second
-		connection.Token, connection.Exec = "", &connect.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
+		connection.Token, connection.Exec = secret.Hide(""), &connect.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
 		client := clientOf(t, connection)
 		for range 3 {
 			waiting.Go(func() {
@@ -169,7 +170,7 @@ func TestExecCredentialsAreRenewed(t *testing.T) {
 		respondWithUID(w, r)
 	})
 	connection := to(server)
-	connection.Token, connection.Exec = "", &connect.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
+	connection.Token, connection.Exec = secret.Hide(""), &connect.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
 	client := clientOf(t, connection)
 	say("first")
 	if _, err := client.UID(t.Context()); err != nil {
@@ -282,7 +283,7 @@ func TestFilesFromPipes(t *testing.T) {
 	t.Run("token", func(t *testing.T) {
 		t.Parallel()
 		connection := to(server)
-		connection.Token, connection.TokenFile = "", feed(t, "token")
+		connection.Token, connection.TokenFile = secret.Hide(""), feed(t, "token")
 		expectUID(t, connection)
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -113,7 +114,7 @@ func TestClassifyConnections(t *testing.T) {
 	trustedByNobody, _ := pair(t, "another authority", time.Hour)
 	deadline := make(chan struct{})
 	passDeadline := sync.OnceFunc(func() { close(deadline) })
-	certificate, secret := pair(t, "client", time.Hour)
+	certificate, key := pair(t, "client", time.Hour)
 	expiredCertificate, expiredKey := pair(t, "expired", -time.Minute)
 	expired, err := tls.X509KeyPair([]byte(expiredCertificate), []byte(expiredKey))
 	if err != nil {
@@ -147,14 +148,14 @@ func TestClassifyConnections(t *testing.T) {
 		"takes the connection and says nothing": {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
-				return connect.Connection{Host: "https://" + listen(t, func(net.Conn) {}), Token: "t", Insecure: true, RequestTimeout: 50 * time.Millisecond}
+				return connect.Connection{Host: "https://" + listen(t, func(net.Conn) {}), Token: secret.Hide("t"), Insecure: true, RequestTimeout: 50 * time.Millisecond}
 			},
 			want: unreachable,
 		},
 		"hangs up during the handshake": {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
-				return connect.Connection{Host: "https://" + listen(t, hangUp), Token: "t", Insecure: true}
+				return connect.Connection{Host: "https://" + listen(t, hangUp), Token: secret.Hide("t"), Insecure: true}
 			},
 			want: unreachable, once: true,
 		},
@@ -245,7 +246,7 @@ func TestClassifyConnections(t *testing.T) {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				server := serveWith(t, &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, respondWithUID)
-				return connect.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret, ClusterCACertificate: trusted(server)}
+				return connect.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret.Hide(key), ClusterCACertificate: trusted(server)}
 			},
 			want: denied,
 		},
@@ -254,7 +255,7 @@ func TestClassifyConnections(t *testing.T) {
 				t.Helper()
 				server := httptest.NewServer(http.HandlerFunc(respondWithUID))
 				t.Cleanup(server.Close)
-				return connect.Connection{Host: "https://" + server.Listener.Addr().String(), Token: "t", Insecure: true}
+				return connect.Connection{Host: "https://" + server.Listener.Addr().String(), Token: secret.Hide("t"), Insecure: true}
 			},
 			want: neither,
 		},
@@ -273,7 +274,7 @@ func TestClassifyConnections(t *testing.T) {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
-				connection.Token, connection.TokenFile = "", t.TempDir()+"/none"
+				connection.Token, connection.TokenFile = secret.Hide(""), t.TempDir()+"/none"
 				return connection
 			},
 			want: neither,
@@ -282,7 +283,7 @@ func TestClassifyConnections(t *testing.T) {
 			connection: func(t *testing.T) connect.Connection {
 				t.Helper()
 				connection := to(serve(t, respondWithUID))
-				connection.Token = ""
+				connection.Token = secret.Hide("")
 				connection.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: t.TempDir() + "/none"}
 				return connection
 			},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // requests records the requests that a server got.
@@ -47,20 +48,20 @@ func TestRequestsCarryWhatTheConnectionSays(t *testing.T) {
 	}{
 		"token": {header: "Authorization", want: "Bearer token"},
 		"password": {
-			change: func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
+			change: func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2") },
 			header: "Authorization", want: "Basic " + base64.StdEncoding.EncodeToString([]byte("admin:hunter2")),
 		},
 		"token file": {
 			change: func(t *testing.T, c *connect.Connection) {
 				t.Helper()
-				c.Token, c.TokenFile = "", write(t, "token", "from-file\n", 0o600)
+				c.Token, c.TokenFile = secret.Hide(""), write(t, "token", "from-file\n", 0o600)
 			},
 			header: "Authorization", want: "Bearer from-file",
 		},
 		"exec": {
 			change: func(t *testing.T, c *connect.Connection) {
 				t.Helper()
-				c.Token = ""
+				c.Token = secret.Hide("")
 				c.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"}}
 			},
 			header: "Authorization", want: "Bearer from-exec",
@@ -120,7 +121,7 @@ func TestTokenFileIsReadWhenItIsNeeded(t *testing.T) {
 		respondWithUID(w, r)
 	})
 	connection := to(server)
-	connection.Token, connection.TokenFile = "", filepath.Join(t.TempDir(), "token")
+	connection.Token, connection.TokenFile = secret.Hide(""), filepath.Join(t.TempDir(), "token")
 	client := clientOf(t, connection)
 	if _, err := client.UID(t.Context()); err == nil {
 		t.Fatal("there is no token yet, but the cluster answers")
@@ -154,7 +155,7 @@ func TestClientCertificate(t *testing.T) {
 	asked := &requests{}
 	server := serveWith(t, settings, asked.answer)
 	connection := to(server)
-	connection.Token, connection.ClientCertificate, connection.ClientKey = "", certificate, key
+	connection.Token, connection.ClientCertificate, connection.ClientKey = secret.Hide(""), certificate, secret.Hide(key)
 	expectUID(t, connection)
 	if got := asked.last.TLS.PeerCertificates[0].Subject.CommonName; got != "deployer" {
 		t.Errorf("the server saw the certificate of %q", got)
@@ -186,7 +187,7 @@ func TestProxy(t *testing.T) {
 	through := &requests{}
 	proxy := httptest.NewServer(http.HandlerFunc(through.answer))
 	t.Cleanup(proxy.Close)
-	expectUID(t, connect.Connection{Host: "http://cluster.invalid", Token: "token", ProxyURL: proxy.URL})
+	expectUID(t, connect.Connection{Host: "http://cluster.invalid", Token: secret.Hide("token"), ProxyURL: proxy.URL})
 	if got := through.last.URL.Host; got != "cluster.invalid" {
 		t.Errorf("the proxy was asked for %q", got)
 	}
@@ -203,7 +204,7 @@ func TestAddressWithAPath(t *testing.T) {
 	if got := asked.last.URL.Path; got != want {
 		t.Errorf("path = %q, want %q", got, want)
 	}
-	if _, err := kube.New(connect.Connection{Host: "ht tp://x", Token: "token"}, nil); err == nil {
+	if _, err := kube.New(connect.Connection{Host: "ht tp://x", Token: secret.Hide("token")}, nil); err == nil {
 		t.Error("an address that is none is taken")
 	}
 }
@@ -223,7 +224,7 @@ func TestClientsShareTransportAndLimit(t *testing.T) {
 	t.Cleanup(server.Close)
 	connection := to(server)
 	connection.QPS = 1000
-	connection.Token, connection.Exec = "", &connect.Exec{
+	connection.Token, connection.Exec = secret.Hide(""), &connect.Exec{
 		APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"},
 	}
 	client := clientOf(t, connection)

@@ -17,27 +17,28 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // Connection describes how to reach one cluster: by Host, by the content of a kubeconfig, by
 // kubeconfig files, or by environment variables. Its JSON has what may be kept in Terraform's state:
 // addresses, names, and certificates of authorities.
 type Connection struct {
-	Host                 string `json:",omitempty"`
-	ClusterCACertificate string `json:",omitempty"` // PEM
-	Token                string `json:"-"`
-	TokenFile            string `json:",omitempty"`
-	Username             string `json:"-"`
-	Password             string `json:"-"`
-	ClientCertificate    string `json:"-"` // PEM
-	ClientKey            string `json:"-"` // PEM
-	Exec                 *Exec  `json:",omitempty"`
+	Host                 string            `json:",omitempty"`
+	ClusterCACertificate string            `json:",omitempty"` // PEM
+	Token                secret.Of[string] `json:"-"`
+	TokenFile            string            `json:",omitempty"`
+	Username             string            `json:"-"`
+	Password             secret.Of[string] `json:"-"`
+	ClientCertificate    string            `json:"-"` // PEM
+	ClientKey            secret.Of[string] `json:"-"` // PEM
+	Exec                 *Exec             `json:",omitempty"`
 
-	Kubeconfig            string   `json:"-"` // content
-	ConfigPaths           []string `json:",omitempty"`
-	ConfigContext         string   `json:",omitempty"`
-	ConfigContextCluster  string   `json:",omitempty"`
-	ConfigContextAuthInfo string   `json:",omitempty"`
+	Kubeconfig            secret.Of[string] `json:"-"` // content
+	ConfigPaths           []string          `json:",omitempty"`
+	ConfigContext         string            `json:",omitempty"`
+	ConfigContextCluster  string            `json:",omitempty"`
+	ConfigContextAuthInfo string            `json:",omitempty"`
 
 	FromEnvironment bool `json:",omitempty"`
 
@@ -105,17 +106,17 @@ func (c Connection) Validate() error {
 			wrong(setting, "applies to a kubeconfig and has no effect with host")
 		}
 	}
-	if (c.Username == "") != (c.Password == "") {
+	if (c.Username == "") != c.Password.IsZero() {
 		wrong("username", "and password must be set together")
 	}
-	if (c.ClientCertificate == "") != (c.ClientKey == "") {
+	if (c.ClientCertificate == "") != c.ClientKey.IsZero() {
 		wrong("client_certificate", "and client_key must be set together")
 	}
 	if c.Insecure && c.ClusterCACertificate != "" {
 		wrong("insecure", "cannot be combined with cluster_ca_certificate")
 	}
 	for attribute, text := range map[string]string{
-		"cluster_ca_certificate": c.ClusterCACertificate, "client_certificate": c.ClientCertificate, "client_key": c.ClientKey,
+		"cluster_ca_certificate": c.ClusterCACertificate, "client_certificate": c.ClientCertificate, "client_key": c.ClientKey.Reveal(),
 	} {
 		if block, _ := pem.Decode([]byte(text)); text != "" && block == nil {
 			wrong(attribute, "is not PEM; if it is base64, decode it with base64decode")
@@ -147,7 +148,7 @@ func given(settings []setting) []string {
 func (c Connection) places() []setting {
 	return []setting{
 		{"host", c.Host != ""},
-		{"kubeconfig", c.Kubeconfig != ""},
+		{"kubeconfig", !c.Kubeconfig.IsZero()},
 		{"config_path", len(c.ConfigPaths) > 0},
 		{"from_environment", c.FromEnvironment},
 	}
@@ -167,10 +168,10 @@ func (c Connection) Require() error {
 
 func (c Connection) authentications() []setting {
 	return []setting{
-		{"token", c.Token != ""},
+		{"token", !c.Token.IsZero()},
 		{"token_file", c.TokenFile != ""},
-		{"username", c.Username != "" || c.Password != ""},
-		{"client_certificate", c.ClientCertificate != "" || c.ClientKey != ""},
+		{"username", c.Username != "" || !c.Password.IsZero()},
+		{"client_certificate", c.ClientCertificate != "" || !c.ClientKey.IsZero()},
 		{"exec", c.Exec != nil},
 	}
 }
@@ -229,8 +230,8 @@ func (c Connection) base(kubeconfigs *Kubeconfigs) (*rest.Config, error) {
 	switch {
 	case c.Host != "":
 		return c.direct()
-	case c.Kubeconfig != "":
-		config, err := loadContent(c.Kubeconfig)
+	case !c.Kubeconfig.IsZero():
+		config, err := loadContent(c.Kubeconfig.Reveal())
 		if err != nil {
 			return nil, err
 		}
@@ -250,13 +251,13 @@ func loadContent(content string) (*clientcmdapi.Config, error) {
 func (c Connection) direct() (*rest.Config, error) {
 	config := &rest.Config{
 		Host:         withScheme(c.Host),
-		BearerToken:  c.Token,
+		BearerToken:  c.Token.Reveal(),
 		Username:     c.Username,
-		Password:     c.Password,
+		Password:     c.Password.Reveal(),
 		ExecProvider: c.Exec.config(),
 		TLSClientConfig: rest.TLSClientConfig{
 			CertData: []byte(c.ClientCertificate),
-			KeyData:  []byte(c.ClientKey),
+			KeyData:  []byte(c.ClientKey.Reveal()),
 		},
 	}
 	if c.TokenFile != "" {

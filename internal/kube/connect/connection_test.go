@@ -17,6 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const (
@@ -71,7 +72,7 @@ func restConfigTests() map[string]restConfigTest {
 	}
 	return map[string]restConfigTest{
 		"token": {
-			connection: Connection{Host: host, Token: "secret", ClusterCACertificate: ca},
+			connection: Connection{Host: host, Token: secret.Hide("secret"), ClusterCACertificate: ca},
 			want:       rest.Config{Host: host, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca)}},
 		},
 		"token file": {
@@ -79,11 +80,11 @@ func restConfigTests() map[string]restConfigTest {
 			want:       rest.Config{Host: host}, wraps: true,
 		},
 		"password": {
-			connection: Connection{Host: host, Username: "admin", Password: "hunter2"},
+			connection: Connection{Host: host, Username: "admin", Password: secret.Hide("hunter2")},
 			want:       rest.Config{Host: host, Username: "admin", Password: "hunter2"},
 		},
 		"client certificate": {
-			connection: Connection{Host: host, ClientCertificate: cert, ClientKey: pkey},
+			connection: Connection{Host: host, ClientCertificate: cert, ClientKey: secret.Hide(pkey)},
 			want:       rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{CertData: []byte(cert), KeyData: []byte(pkey)}},
 		},
 		"exec": {
@@ -98,7 +99,7 @@ func restConfigTests() map[string]restConfigTest {
 		},
 		"everything else": {
 			connection: Connection{
-				Host: host, Token: "secret", ProxyURL: "http://proxy:8080", TLSServerName: "k8s.example.com", Insecure: true,
+				Host: host, Token: secret.Hide("secret"), ProxyURL: "http://proxy:8080", TLSServerName: "k8s.example.com", Insecure: true,
 				ImpersonateUser: "deployer", QPS: 7, Burst: 9, RequestTimeout: time.Minute,
 			},
 			want: rest.Config{
@@ -108,35 +109,35 @@ func restConfigTests() map[string]restConfigTest {
 			proxy: "http://proxy:8080",
 		},
 		"address without a scheme": {
-			connection: Connection{Host: "10.0.0.1:6443", Token: "secret"}, want: rest.Config{Host: "https://10.0.0.1:6443", BearerToken: "secret"},
+			connection: Connection{Host: "10.0.0.1:6443", Token: secret.Hide("secret")}, want: rest.Config{Host: "https://10.0.0.1:6443", BearerToken: "secret"},
 		},
 		"address in the clear": {
-			connection: Connection{Host: "http://127.0.0.1:8080", Token: "secret"}, want: rest.Config{Host: "http://127.0.0.1:8080", BearerToken: "secret"},
+			connection: Connection{Host: "http://127.0.0.1:8080", Token: secret.Hide("secret")}, want: rest.Config{Host: "http://127.0.0.1:8080", BearerToken: "secret"},
 		},
-		"context": {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}, want: dev(nil)},
+		"context": {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev"}, want: dev(nil)},
 		"only context": {
-			connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "- name: open\n  context: {cluster: open, user: admin}\n", "", 1)}, want: dev(nil),
+			connection: Connection{Kubeconfig: secret.Hide(strings.Replace(kubeconfig, "- name: open\n  context: {cluster: open, user: admin}\n", "", 1))}, want: dev(nil),
 		},
 		"cluster and user without a context": {
-			connection: Connection{Kubeconfig: strings.Replace(kubeconfig, "current-context: dev", "current-context: gone", 1), ConfigContextCluster: "dev", ConfigContextAuthInfo: "dev"}, want: dev(nil),
+			connection: Connection{Kubeconfig: secret.Hide(strings.Replace(kubeconfig, "current-context: dev", "current-context: gone", 1)), ConfigContextCluster: "dev", ConfigContextAuthInfo: "dev"}, want: dev(nil),
 		},
 		"named context": {
-			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "open"}, want: open, proxy: "http://proxy:3128",
+			connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "open"}, want: open, proxy: "http://proxy:3128",
 		},
 		"another cluster": {
-			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "open", ConfigContextCluster: "dev"},
+			connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "open", ConfigContextCluster: "dev"},
 			want: dev(func(c *rest.Config) {
 				c.BearerToken, c.Username, c.Password, c.Impersonate.UserName = "", "admin", "hunter2", "somebody"
 			}),
 		},
 		"another user": {
-			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "open", ConfigContextAuthInfo: "dev"},
+			connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "open", ConfigContextAuthInfo: "dev"},
 			want:       rest.Config{Host: "https://open:6443", BearerToken: "dev-token", TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
 			proxy:      "http://proxy:3128",
 		},
 		"kubeconfig with settings on top": {
 			connection: Connection{
-				Kubeconfig: kubeconfig, ConfigContext: "dev", ProxyURL: "http://mine:1", TLSServerName: "mine.example.com", ImpersonateUser: "deployer", ClusterCACertificate: ca,
+				Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev", ProxyURL: "http://mine:1", TLSServerName: "mine.example.com", ImpersonateUser: "deployer", ClusterCACertificate: ca,
 			},
 			want: dev(func(c *rest.Config) {
 				c.ServerName, c.Impersonate.UserName, c.CAData = "mine.example.com", "deployer", []byte(ca)
@@ -144,7 +145,7 @@ func restConfigTests() map[string]restConfigTest {
 			proxy: "http://mine:1",
 		},
 		"certificate on top of an insecure cluster": {
-			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "open", ClusterCACertificate: ca},
+			connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "open", ClusterCACertificate: ca},
 			want: rest.Config{
 				Host: "https://open:6443", Username: "admin", Password: "hunter2", Impersonate: rest.ImpersonationConfig{UserName: "somebody"},
 				TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca)},
@@ -152,7 +153,7 @@ func restConfigTests() map[string]restConfigTest {
 			proxy: "http://proxy:3128",
 		},
 		"insecure on top of a certificate": {
-			connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", Insecure: true},
+			connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev", Insecure: true},
 			want:       dev(func(c *rest.Config) { c.Insecure, c.CAData = true, nil }),
 		},
 	}
@@ -226,7 +227,7 @@ func TestRestConfigCoversEverySetting(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	token := Connection{Host: host, Token: "secret"}
+	token := Connection{Host: host, Token: secret.Hide("secret")}
 	with := func(change func(*Connection)) Connection {
 		changed := token
 		change(&changed)
@@ -238,32 +239,32 @@ func TestValidate(t *testing.T) {
 	}{
 		"nothing, for facts alone":          {},
 		"host and token":                    {connection: token},
-		"kubeconfig":                        {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}},
+		"kubeconfig":                        {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev"}},
 		"context alone":                     {connection: Connection{ConfigContext: "dev"}},
 		"environment and context":           {connection: Connection{FromEnvironment: true, ConfigContext: "dev"}},
 		"environment and host":              {connection: with(func(c *Connection) { c.FromEnvironment = true }), want: []string{"from_environment cannot be combined with host"}},
 		"environment and files":             {connection: Connection{FromEnvironment: true, ConfigPaths: []string{"a"}}, want: []string{"from_environment cannot be combined with config_path"}},
 		"no way to authenticate":            {connection: Connection{Host: host}, want: []string{"host needs a way to authenticate"}},
-		"host and kubeconfig":               {connection: with(func(c *Connection) { c.Kubeconfig = kubeconfig }), want: []string{"kubeconfig cannot be combined with host"}},
+		"host and kubeconfig":               {connection: with(func(c *Connection) { c.Kubeconfig = secret.Hide(kubeconfig) }), want: []string{"kubeconfig cannot be combined with host"}},
 		"host and files":                    {connection: with(func(c *Connection) { c.ConfigPaths = []string{"a"} }), want: []string{"config_path cannot be combined with host"}},
-		"kubeconfig and files":              {connection: Connection{Kubeconfig: kubeconfig, ConfigPaths: []string{"a"}}, want: []string{"config_path cannot be combined with kubeconfig"}},
+		"kubeconfig and files":              {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigPaths: []string{"a"}}, want: []string{"config_path cannot be combined with kubeconfig"}},
 		"token and file":                    {connection: with(func(c *Connection) { c.TokenFile = "f" }), want: []string{"token_file cannot be combined with token"}},
-		"token and password":                {connection: with(func(c *Connection) { c.Username, c.Password = "u", "p" }), want: []string{"username cannot be combined with token"}},
-		"token and certificate":             {connection: with(func(c *Connection) { c.ClientCertificate, c.ClientKey = cert, pkey }), want: []string{"client_certificate cannot be combined with token"}},
+		"token and password":                {connection: with(func(c *Connection) { c.Username, c.Password = "u", secret.Hide("p") }), want: []string{"username cannot be combined with token"}},
+		"token and certificate":             {connection: with(func(c *Connection) { c.ClientCertificate, c.ClientKey = cert, secret.Hide(pkey) }), want: []string{"client_certificate cannot be combined with token"}},
 		"token and exec":                    {connection: with(func(c *Connection) { c.Exec = &Exec{Command: "x"} }), want: []string{"exec cannot be combined with token"}},
 		"file and exec":                     {connection: Connection{Host: host, TokenFile: "f", Exec: &Exec{Command: "x"}}, want: []string{"exec cannot be combined with token_file"}},
-		"password and certificate":          {connection: Connection{Host: host, Username: "u", Password: "p", ClientCertificate: cert, ClientKey: pkey}, want: []string{"client_certificate cannot be combined with username"}},
-		"token of a kubeconfig":             {connection: Connection{Kubeconfig: kubeconfig, Token: "secret"}, want: []string{"token needs host"}},
-		"token alone":                       {connection: Connection{Token: "secret"}, want: []string{"token needs host"}},
+		"password and certificate":          {connection: Connection{Host: host, Username: "u", Password: secret.Hide("p"), ClientCertificate: cert, ClientKey: secret.Hide(pkey)}, want: []string{"client_certificate cannot be combined with username"}},
+		"token of a kubeconfig":             {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), Token: secret.Hide("secret")}, want: []string{"token needs host"}},
+		"token alone":                       {connection: Connection{Token: secret.Hide("secret")}, want: []string{"token needs host"}},
 		"context of a host":                 {connection: with(func(c *Connection) { c.ConfigContext = "dev" }), want: []string{"config_context applies to a kubeconfig"}},
 		"cluster and user of a host":        {connection: with(func(c *Connection) { c.ConfigContextCluster, c.ConfigContextAuthInfo = "a", "b" }), want: []string{"config_context_auth_info applies to a kubeconfig", "config_context_cluster applies to a kubeconfig"}},
 		"user without password":             {connection: Connection{Host: host, Username: "u"}, want: []string{"username and password must be set together"}},
-		"password without user":             {connection: Connection{Host: host, Password: "p"}, want: []string{"username and password must be set together"}},
+		"password without user":             {connection: Connection{Host: host, Password: secret.Hide("p")}, want: []string{"username and password must be set together"}},
 		"certificate without key":           {connection: Connection{Host: host, ClientCertificate: cert}, want: []string{"client_certificate and client_key must be set together"}},
-		"key without certificate":           {connection: Connection{Host: host, ClientKey: pkey}, want: []string{"client_certificate and client_key must be set together"}},
+		"key without certificate":           {connection: Connection{Host: host, ClientKey: secret.Hide(pkey)}, want: []string{"client_certificate and client_key must be set together"}},
 		"insecure with a certificate":       {connection: with(func(c *Connection) { c.Insecure, c.ClusterCACertificate = true, ca }), want: []string{"insecure cannot be combined with cluster_ca_certificate"}},
 		"certificate in base64":             {connection: with(func(c *Connection) { c.ClusterCACertificate = "LS0tLS1CRUdJTg==" }), want: []string{"cluster_ca_certificate is not PEM"}},
-		"client certificate and key in DER": {connection: Connection{Host: host, ClientCertificate: "0", ClientKey: "0"}, want: []string{"client_certificate is not PEM", "client_key is not PEM"}},
+		"client certificate and key in DER": {connection: Connection{Host: host, ClientCertificate: "0", ClientKey: secret.Hide("0")}, want: []string{"client_certificate is not PEM", "client_key is not PEM"}},
 		"proxy without a scheme":            {connection: with(func(c *Connection) { c.ProxyURL = "proxy" }), want: []string{"proxy_url is not a valid URL"}},
 		"proxy that is no URL":              {connection: with(func(c *Connection) { c.ProxyURL = "http://%zz" }), want: []string{"proxy_url is not a valid URL"}},
 	}
@@ -358,13 +359,13 @@ func TestKubeconfigErrors(t *testing.T) {
 		connection Connection
 		want       []string // in the error
 	}{
-		"context missing":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "prod"}, want: []string{`no context "prod"`, "dev, open"}},
-		"context left out":   {connection: Connection{Kubeconfig: kubeconfig}, want: []string{"config_context is missing", "2 contexts", "dev, open"}},
-		"user left out":      {connection: Connection{Kubeconfig: kubeconfig, ConfigContextCluster: "dev"}, want: []string{"config_context is missing"}},
-		"no contexts":        {connection: Connection{Kubeconfig: "apiVersion: v1\nkind: Config\n"}, want: []string{"no contexts"}},
-		"cluster missing":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", ConfigContextCluster: "prod"}, want: []string{`"dev"`, `"prod"`}},
-		"user missing":       {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev", ConfigContextAuthInfo: "prod"}, want: []string{`"dev"`, `"prod"`}},
-		"no kubeconfig":      {connection: Connection{Kubeconfig: "users: hunter2"}, want: []string{"kubeconfig cannot be read"}},
+		"context missing":    {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "prod"}, want: []string{`no context "prod"`, "dev, open"}},
+		"context left out":   {connection: Connection{Kubeconfig: secret.Hide(kubeconfig)}, want: []string{"config_context is missing", "2 contexts", "dev, open"}},
+		"user left out":      {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContextCluster: "dev"}, want: []string{"config_context is missing"}},
+		"no contexts":        {connection: Connection{Kubeconfig: secret.Hide("apiVersion: v1\nkind: Config\n")}, want: []string{"no contexts"}},
+		"cluster missing":    {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev", ConfigContextCluster: "prod"}, want: []string{`"dev"`, `"prod"`}},
+		"user missing":       {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev", ConfigContextAuthInfo: "prod"}, want: []string{`"dev"`, `"prod"`}},
+		"no kubeconfig":      {connection: Connection{Kubeconfig: secret.Hide("users: hunter2")}, want: []string{"kubeconfig cannot be read"}},
 		"file missing":       {connection: Connection{ConfigPaths: []string{missing}}, want: []string{missing}},
 		"file is no config":  {connection: Connection{ConfigPaths: []string{broken}}, want: []string{broken}},
 		"second one missing": {connection: Connection{ConfigPaths: []string{broken, missing}}, want: []string{missing}},
@@ -414,7 +415,7 @@ func TestEnvironment(t *testing.T) {
 		"without consent":           {environment: direct, fails: "from_environment = true"},
 		"a file without consent":    {environment: map[string]string{"KUBECONFIG": file}, fails: "from_environment = true"},
 		"a context without consent": {connection: Connection{ConfigContext: "open"}, environment: map[string]string{"KUBECONFIG": file}, fails: "from_environment = true"},
-		"a host of the entry, too":  {connection: Connection{Host: host, Token: "own", FromEnvironment: true}, environment: direct, fails: "cannot be combined"},
+		"a host of the entry, too":  {connection: Connection{Host: host, Token: secret.Hide("own"), FromEnvironment: true}, environment: direct, fails: "cannot be combined"},
 		"host":                      {connection: Connection{FromEnvironment: true}, environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca)}}},
 		"host with the rest": {
 			connection: Connection{FromEnvironment: true},
@@ -440,8 +441,8 @@ func TestEnvironment(t *testing.T) {
 		"the entry's context":           {connection: Connection{FromEnvironment: true, ConfigContext: "open"}, environment: map[string]string{"KUBECONFIG": file, "KUBE_CTX": "dev"}, want: open, proxy: "http://proxy:3128"},
 		"the entry's context, no host":  {connection: Connection{FromEnvironment: true, ConfigContext: "dev"}, environment: map[string]string{"KUBE_HOST": "https://env:6443", "KUBE_TOKEN": "t", "KUBECONFIG": file}, want: fromFile},
 		"the entry's certificate":       {connection: Connection{FromEnvironment: true, ClusterCACertificate: cert}, environment: direct, want: rest.Config{Host: "https://env:6443", BearerToken: "env-token", TLSClientConfig: rest.TLSClientConfig{CAData: []byte(cert)}}},
-		"an entry with a host":          {connection: Connection{Host: host, Token: "own"}, environment: direct, want: rest.Config{Host: host, BearerToken: "own"}},
-		"an entry with a kubeconfig":    {connection: Connection{Kubeconfig: kubeconfig, ConfigContext: "dev"}, environment: direct, want: fromFile},
+		"an entry with a host":          {connection: Connection{Host: host, Token: secret.Hide("own")}, environment: direct, want: rest.Config{Host: host, BearerToken: "own"}},
+		"an entry with a kubeconfig":    {connection: Connection{Kubeconfig: secret.Hide(kubeconfig), ConfigContext: "dev"}, environment: direct, want: fromFile},
 		"an entry with a file":          {connection: Connection{ConfigPaths: []string{file}, ConfigContext: "dev"}, environment: map[string]string{"KUBE_CTX": "open", "KUBE_PROXY_URL": "http://proxy:1"}, want: fromFile},
 		"an entry with a host, no auth": {connection: Connection{Host: host}, environment: direct, fails: "needs a way to authenticate"},
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // filled adds settings from environment variables to a connection from the environment. The
@@ -19,6 +21,9 @@ func (c Connection) filled() (Connection, error) {
 	}
 	filled := c
 	fill := func(setting *string, variable string) { *setting = cmp.Or(*setting, os.Getenv(variable)) }
+	hide := func(setting *secret.Of[string], variable string) {
+		*setting = secret.Hide(cmp.Or(setting.Reveal(), os.Getenv(variable)))
+	}
 	fill(&filled.ProxyURL, "KUBE_PROXY_URL")
 	fill(&filled.TLSServerName, "KUBE_TLS_SERVER_NAME")
 	fill(&filled.ClusterCACertificate, "KUBE_CLUSTER_CA_CERT_DATA")
@@ -31,11 +36,11 @@ func (c Connection) filled() (Connection, error) {
 	// A context setting applies to a kubeconfig, not to a host.
 	if os.Getenv("KUBE_HOST") != "" && len(given(c.contexts())) == 0 {
 		fill(&filled.Host, "KUBE_HOST")
-		fill(&filled.Token, "KUBE_TOKEN")
+		hide(&filled.Token, "KUBE_TOKEN")
 		fill(&filled.Username, "KUBE_USER")
-		fill(&filled.Password, "KUBE_PASSWORD")
+		hide(&filled.Password, "KUBE_PASSWORD")
 		fill(&filled.ClientCertificate, "KUBE_CLIENT_CERT_DATA")
-		fill(&filled.ClientKey, "KUBE_CLIENT_KEY_DATA")
+		hide(&filled.ClientKey, "KUBE_CLIENT_KEY_DATA")
 	} else {
 		fill(&filled.ConfigContext, "KUBE_CTX")
 		fill(&filled.ConfigContextCluster, "KUBE_CTX_CLUSTER")

@@ -17,12 +17,12 @@ import (
 // AddSecrets adds the credentials of a connection to a masker. Credentials in files are added by
 // New and by the requests that they sign.
 func (c Connection) AddSecrets(masker *mask.Masker) {
-	masker.Add(c.Token, c.Password, c.ClientKey)
+	masker.Add(c.Token.Reveal(), c.Password.Reveal(), c.ClientKey.Reveal())
 	addUser(masker, c.Host)
 	addUser(masker, c.ProxyURL)
 	addExec(masker, c.Exec.config())
-	if c.Kubeconfig != "" {
-		if config, err := loadContent(c.Kubeconfig); err == nil {
+	if !c.Kubeconfig.IsZero() {
+		if config, err := loadContent(c.Kubeconfig.Reveal()); err == nil {
 			addUsers(masker, config)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 // echoHeader refuses every request and repeats its credentials, as some proxies do.
@@ -30,24 +31,26 @@ func echoHeader(w http.ResponseWriter, request *http.Request) {
 // A server repeats the credentials that it was sent. The masker has them by then, from any source.
 func TestAttackEchoedCredentials(t *testing.T) {
 	t.Parallel()
-	const secret = "correct-horse-battery"
+	const word = "correct-horse-battery"
 	server := serve(t, echoHeader)
 	inKubeconfig := `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
 		"clusters": [{"name": "c", "cluster": {"server": "` + server.URL + `", "insecure-skip-tls-verify": true}}],
-		"users": [{"name": "c", "user": {"token": "` + secret + `"}}]}`
+		"users": [{"name": "c", "user": {"token": "` + word + `"}}]}`
 	tests := map[string]func(t *testing.T, c *connect.Connection){
-		"token": func(_ *testing.T, c *connect.Connection) { c.Token = secret },
+		"token": func(_ *testing.T, c *connect.Connection) { c.Token = secret.Hide(word) },
 		"token file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
-			c.TokenFile = write(t, "token", secret+"\n", 0o600)
+			c.TokenFile = write(t, "token", word+"\n", 0o600)
 		},
-		"password": func(_ *testing.T, c *connect.Connection) { c.Username, c.Password = "admin", secret },
+		"password": func(_ *testing.T, c *connect.Connection) { c.Username, c.Password = "admin", secret.Hide(word) },
 		"command": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
 			c.Exec = &connect.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"correct"}, Env: map[string]string{"SECOND": "horse-battery"}}
 		},
-		"kubeconfig": func(_ *testing.T, c *connect.Connection) { *c = connect.Connection{Kubeconfig: inKubeconfig} },
+		"kubeconfig": func(_ *testing.T, c *connect.Connection) {
+			*c = connect.Connection{Kubeconfig: secret.Hide(inKubeconfig)}
+		},
 		"kubeconfig file": func(t *testing.T, c *connect.Connection) {
 			t.Helper()
 			*c = connect.Connection{ConfigPaths: []string{write(t, "config", inKubeconfig, 0o600)}}
@@ -57,7 +60,7 @@ func TestAttackEchoedCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			connection := to(server)
-			connection.Token = ""
+			connection.Token = secret.Hide("")
 			change(t, &connection)
 			masker := &mask.Masker{}
 			client, err := kube.New(connection, masker)
@@ -69,7 +72,7 @@ func TestAttackEchoedCredentials(t *testing.T) {
 				t.Fatalf("the server was not asked: %v", err)
 			}
 			got := masker.Error(err).Error()
-			for _, text := range []string{secret, base64.StdEncoding.EncodeToString([]byte("admin:" + secret))} {
+			for _, text := range []string{word, base64.StdEncoding.EncodeToString([]byte("admin:" + word))} {
 				if strings.Contains(got, text) {
 					t.Errorf("it can be read: %s", got)
 				}
@@ -107,7 +110,7 @@ func TestCommandSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			connection := to(server)
-			connection.Token, connection.Exec = "", &connect.Exec{
+			connection.Token, connection.Exec = secret.Hide(""), &connect.Exec{
 				APIVersion: "client.authentication.k8s.io/v1", Command: write(t, "command", "#!/bin/sh\n"+test.script+"\n", 0o700),
 				Args: test.args, Env: map[string]string{"SECRET": "variable-horse"},
 			}
@@ -123,15 +126,15 @@ func TestCommandSays(t *testing.T) {
 // A kubeconfig that cannot be read is not quoted.
 func TestAttackUnreadableKubeconfig(t *testing.T) {
 	t.Parallel()
-	const secret = "correct-horse-battery"
-	content := "users: " + secret + "\nclusters: [" + secret
+	const word = "correct-horse-battery"
+	content := "users: " + word + "\nclusters: [" + word
 	for name, connection := range map[string]connect.Connection{
-		"inline": {Kubeconfig: content}, "file": {ConfigPaths: []string{write(t, "config", content, 0o600)}},
+		"inline": {Kubeconfig: secret.Hide(content)}, "file": {ConfigPaths: []string{write(t, "config", content, 0o600)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := kube.New(connection, nil)
-			if err == nil || strings.Contains(err.Error(), secret) || errors.Is(err, fs.ErrNotExist) {
+			if err == nil || strings.Contains(err.Error(), word) || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("got %v", err)
 			}
 		})

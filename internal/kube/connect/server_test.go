@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 const uid = "0d7c5a4e"
@@ -63,7 +64,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 
 // to returns the connection to a server, with a token and its certificate trusted.
 func to(server *httptest.Server) connect.Connection {
-	return connect.Connection{Host: server.URL, Token: "token", ClusterCACertificate: trusted(server), RequestTimeout: 2 * time.Minute}
+	return connect.Connection{Host: server.URL, Token: secret.Hide("token"), ClusterCACertificate: trusted(server), RequestTimeout: 2 * time.Minute}
 }
 
 func trusted(server *httptest.Server) string { return encode("CERTIFICATE", server.Certificate().Raw) }

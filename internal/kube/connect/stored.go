@@ -6,7 +6,7 @@ import "net/url"
 // connection needs what may not be kept: credentials, a user in an address, and the arguments and the
 // environment of a command, because they can contain credentials.
 func (c Connection) Stored() (Connection, bool) {
-	if c.Token != "" || c.Username != "" || c.Password != "" || c.ClientCertificate != "" || c.ClientKey != "" || c.Kubeconfig != "" {
+	if c.Username != "" || c.ClientCertificate != "" || !c.Token.IsZero() || !c.Password.IsZero() || !c.ClientKey.IsZero() || !c.Kubeconfig.IsZero() {
 		return Connection{}, false
 	}
 	if !isPlain(withScheme(c.Host)) || c.ProxyURL != "" && !isPlain(c.ProxyURL) {

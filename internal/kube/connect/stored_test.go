@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 )
 
 func TestStored(t *testing.T) {
@@ -29,10 +31,10 @@ func TestStored(t *testing.T) {
 		"namespaces":         {Connection{Host: "a", TokenFile: "t", Namespaces: []string{"n"}}, true},
 		"arguments":          {Connection{Host: "a", Exec: exec(func(e *Exec) { e.Args = []string{"--token=secret"} })}, false},
 		"variables":          {Connection{Host: "a", Exec: exec(func(e *Exec) { e.Env = map[string]string{"A": "secret"} })}, false},
-		"token":              {Connection{Host: "a", Token: "secret"}, false},
-		"password":           {Connection{Host: "a", Username: "u", Password: "secret"}, false},
-		"key":                {Connection{Host: "a", ClientCertificate: "c", ClientKey: "secret"}, false},
-		"kubeconfig":         {Connection{Kubeconfig: "secret"}, false},
+		"token":              {Connection{Host: "a", Token: secret.Hide("secret")}, false},
+		"password":           {Connection{Host: "a", Username: "u", Password: secret.Hide("secret")}, false},
+		"key":                {Connection{Host: "a", ClientCertificate: "c", ClientKey: secret.Hide("secret")}, false},
+		"kubeconfig":         {Connection{Kubeconfig: secret.Hide("secret")}, false},
 		"user of the proxy":  {Connection{Host: "a", TokenFile: "t", ProxyURL: "http://user:secret@proxy"}, false}, //nolint:gosec // no real password
 		"user of the host":   {Connection{Host: "https://user:secret@a", TokenFile: "t"}, false},                   //nolint:gosec // no real password
 		"the same, shorter":  {Connection{Host: "user:secret@a", TokenFile: "t"}, false},
@@ -76,6 +78,8 @@ func TestStoredKnowsAllFields(t *testing.T) {
 		switch value := reflect.ValueOf(&filled).Elem().FieldByIndex(field.Index); {
 		case value.Kind() == reflect.String:
 			value.SetString("x")
+		case value.Type() == reflect.TypeFor[secret.Of[string]]():
+			value.Set(reflect.ValueOf(secret.Hide("x")))
 		default:
 			t.Errorf("%s is neither kept nor tested", field.Name)
 		}
