@@ -15,31 +15,23 @@ import (
 // advice returns what to do next about an error of deployments or clusters.
 func advice(err error, of []deploy.Key) string {
 	var (
-		unreachable *status.UnreachableError
-		denied      *status.DeniedError
-		unlistable  *release.ListDeniedError
-		outside     *release.OutsideError
-		foreign     *release.ForeignError
-		missing     *status.MissingClusterError
-		lacking     *rollout.MissingDependencyError
-		held        *rollout.HeldError
-		closed      *plan.ClosedWindowError
-		other       *deploy.OtherClusterError
-		unlisted    *release.UnlistedError
-		exhausted   *status.ExhaustedError
-		fixed       *immutable.Error
+		unlistable *release.ListDeniedError
+		foreign    *release.ForeignError
+		other      *deploy.OtherClusterError
+		unlisted   *release.UnlistedError
+		fixed      *immutable.Error
 	)
 	switch {
-	case errors.As(err, &unreachable):
+	case is[*status.UnreachableError](err):
 		return "Make the cluster reachable and apply again. If it is down for a longer time, set paused = true in its entry. " +
 			"If the cluster no longer exists, remove its entry from the provider and set on_missing = \"forget\"."
 	case errors.As(err, &unlistable):
 		return listingRights(unlistable) + " Then apply again."
-	case errors.As(err, &outside):
+	case is[*release.OutsideError](err):
 		return "Add the namespace to namespaces of the cluster's entry, and permit its user to list Secrets there. Then apply again."
-	case errors.As(err, &denied):
+	case is[*status.DeniedError](err):
 		return "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."
-	case errors.As(err, &exhausted):
+	case is[*status.ExhaustedError](err):
 		return "Delete Services that are no longer needed, or extend the ranges of the cluster for their addresses or ports. Then apply again."
 	case errors.As(err, &other):
 		return waysOut(other)
@@ -52,18 +44,23 @@ func advice(err error, of []deploy.Key) string {
 		return "Remove the release from the other target and apply again, give both targets the same adoption_key, or set " + consentFor(of) + "."
 	case errors.As(err, &foreign):
 		return "Set " + consentFor(of) + " on the target to take over the release, or choose another release name."
-	case errors.As(err, &missing):
+	case is[*status.MissingClusterError](err):
 		return "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."
-	case errors.As(err, &lacking):
+	case is[*rollout.MissingDependencyError](err):
 		return "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."
-	case errors.As(err, &closed):
+	case is[*plan.ClosedWindowError](err):
 		return "Plan again: the plan then shows what is held, and what can be changed now. Or set windows_override on the provider."
 	case errors.As(err, &fixed):
 		return immutable.WaysOut(fixed.Changes)
-	case errors.As(err, &held):
+	case is[*rollout.HeldError](err):
 		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}
 	return "Correct the cause and apply again. Only failed deployments are retried."
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // listingRights is the advice about a cluster that refuses to list release records.

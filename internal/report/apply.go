@@ -55,64 +55,40 @@ func interrupted(name string, apply *deploy.Interruption) []Message {
 // acceptedShown is the maximum number of fields in the message of Accepted.
 const acceptedShown = 20
 
-// leftovers contains the lines of a report, by the reason why an apply left something behind.
-type leftovers struct {
-	kept, inNamespace, notOwned, untrusted, leftToOthers, remains, waits []string
-}
-
-func (l *leftovers) add(notice deploy.Notice) {
-	key := target.Key(notice.Cluster, notice.Bundle)
-	add := func(to *[]string, what ...string) {
-		if len(what) > 0 {
-			*to = append(*to, key+": "+strings.Join(what, ", "))
-		}
-	}
-	add(&l.kept, notice.Removed.Kept...)
-	add(&l.inNamespace, notice.Removed.InNamespace...)
-	add(&l.notOwned, notice.Removed.NotOwned...)
-	if notice.Removed.Untrusted {
-		add(&l.untrusted, "its hooks were not run")
-	}
-	if notice.LeftTo != "" {
-		add(&l.leftToOthers, notice.LeftTo)
-	}
-	if notice.Remains != "" {
-		add(&l.remains, notice.Remains)
-	}
-	if notice.Waits != "" {
-		add(&l.waits, notice.Waits)
-	}
-}
-
 // Notices reports what removals left behind and what deployments wait for, one warning for each reason.
 func Notices(name string, notices []deploy.Notice) []Message {
-	var found leftovers
-	for _, notice := range notices {
-		found.add(notice)
-	}
 	var messages []Message
-	add := func(lines []string, summary, detail string) {
-		if len(lines) > 0 {
-			messages = append(messages, warning("Target "+name+": "+summary, detail+"\n\n"+listOf(lines))...)
+	add := func(textOf func(deploy.Notice) string, summary, detail string) {
+		var lines []string
+		for _, notice := range notices {
+			if text := textOf(notice); text != "" {
+				lines = append(lines, target.Key(notice.Cluster, notice.Bundle)+": "+text)
+			}
 		}
+		messages = append(messages, warningIf(len(lines) > 0, "Target "+name+": "+summary, detail+"\n\n"+listOf(lines))...)
 	}
-	add(found.kept, "objects stay on their clusters",
+	add(func(n deploy.Notice) string { return strings.Join(n.Removed.Kept, ", ") }, "objects stay on their clusters",
 		"These releases were uninstalled, and some of their objects remain. They have the annotation helm.sh/resource-policy: keep, as all custom resource definitions do "+
 			"without deleteCRDResources. No release owns these objects any more.")
-	add(found.inNamespace, "namespaces stay on their clusters",
+	add(func(n deploy.Notice) string { return strings.Join(n.Removed.InNamespace, ", ") }, "namespaces stay on their clusters",
 		"They are not deleted in spite of deleteNamespace, because they contain other objects:")
-	add(found.notOwned, "objects are not deleted",
+	add(func(n deploy.Notice) string { return strings.Join(n.Removed.NotOwned, ", ") }, "objects are not deleted",
 		"The release records list these objects. But the objects do not name the release in their annotations meta.helm.sh/release-name and "+
 			"meta.helm.sh/release-namespace, or are outside the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.")
-	add(found.untrusted, "release records differ from what this target wrote",
+	add(func(n deploy.Notice) string {
+		if n.Removed.Untrusted {
+			return "its hooks were not run"
+		}
+		return ""
+	}, "release records differ from what this target wrote",
 		"Another client changed these records, or the target adopted the releases and has not written them since. Only objects whose annotations name the release were removed:")
-	add(found.remains, "releases can remain on clusters without an agent",
+	add(func(n deploy.Notice) string { return n.Remains }, "releases can remain on clusters without an agent",
 		"The management cluster no longer has these deployments. The releases and their pods remain until Fleet's agent of the cluster is back and "+
 			"collects what has no deployment, up to an hour after its start:")
-	add(found.waits, "deployments wait for agents",
+	add(func(n deploy.Notice) string { return n.Waits }, "deployments wait for agents",
 		"Their Bundles are written, and nothing is deployed yet. Fleet's agents of these clusters carry it out when they are back. Until then, a refresh shows WaitApplied:")
 	messages = append(messages, Accepted(name, notices)...)
-	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
+	add(func(n deploy.Notice) string { return n.LeftTo }, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
 }
 
@@ -131,9 +107,6 @@ func Accepted(name string, notices []deploy.Notice) []Message {
 			of[field] = append(of[field], deploy.Key{Cluster: notice.Cluster, Bundle: notice.Bundle})
 		}
 	}
-	if len(fields) == 0 {
-		return nil
-	}
 	var lines []string
 	for _, field := range fields[:min(len(fields), acceptedShown)] {
 		lines = append(lines, field+" ("+deploy.SummaryOf(of[field])+")")
@@ -141,7 +114,7 @@ func Accepted(name string, notices []deploy.Notice) []Message {
 	if more := len(fields) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	return warning("Target "+name+": clusters changed fields when they were written",
+	return warningIf(len(fields) > 0, "Target "+name+": clusters changed fields when they were written",
 		"A webhook or the API server gave these fields another value, or removed them. The state accepts what is there now, and no plan shows it as drift. "+
 			"Another later value is drift. If the change is not intended, correct the bundle or the webhook:\n\n"+listOf(lines))
 }
@@ -149,10 +122,7 @@ func Accepted(name string, notices []deploy.Notice) []Message {
 // Inconsistent reports the differences between the plan and the result of an apply that
 // succeeded.
 func Inconsistent(name string, differences []string) []Message {
-	if len(differences) == 0 {
-		return nil
-	}
-	return failure("Target "+name+": the result is not what the plan showed",
+	return failureIf(len(differences) > 0, "Target "+name+": the result is not what the plan showed",
 		"The deployments were carried out, and the state has what is on the clusters. Something changed between the plan and the apply:\n\n"+
 			listOf(differences)+"\n\nNext: Plan again. The plan shows what is left to do.")
 }

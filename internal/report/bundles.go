@@ -45,14 +45,11 @@ func (s BundleSource) Planned(planned source.Planned, err error, hint func(error
 
 // problems warns of problems in files that were read.
 func problems(name string, problems []fleetyaml.Problem) []Message {
-	if len(problems) == 0 {
-		return nil
-	}
 	lines := make([]string, len(problems))
 	for i, problem := range problems {
 		lines[i] = problem.String()
 	}
-	return warning(fmt.Sprintf("Bundles of %s may differ from what you intended", name), listOf(lines))
+	return warningIf(len(problems) > 0, fmt.Sprintf("Bundles of %s may differ from what you intended", name), listOf(lines))
 }
 
 // elementFailure reports what is wrong with one bundle.

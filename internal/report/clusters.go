@@ -46,21 +46,15 @@ func forgotten(name, cluster, why string) []Message {
 // SameClusters reports entries of clusters that connect to one cluster and deploy different releases
 // there, as far as the identities are known.
 func SameClusters(name string, same [][]string) []Message {
-	if len(same) == 0 {
-		return nil
-	}
 	summary, detail := sameClusters(name, same)
-	return warning(summary, detail+"Two releases of one name under these entries would be one release.")
+	return warningIf(len(same) > 0, summary, detail+"Two releases of one name under these entries would be one release.")
 }
 
 // OverlappingClusters reports entries of clusters that connect to one cluster and deploy one release
 // there.
 func OverlappingClusters(name string, overlapping [][]string) []Message {
-	if len(overlapping) == 0 {
-		return nil
-	}
 	summary, detail := sameClusters(name, overlapping)
-	return failure(summary, detail+"The target deploys the same releases under these entries, so they would overwrite each other. "+
+	return failureIf(len(overlapping) > 0, summary, detail+"The target deploys the same releases under these entries, so they would overwrite each other. "+
 		notBegun+" Keep one of the entries.")
 }
 

@@ -66,10 +66,7 @@ func RenderClustersUnknown() []Message {
 
 // RenderUnknown reports other input that is not known yet. It reports nothing if reason is "".
 func RenderUnknown(reason string) []Message {
-	if reason == "" {
-		return nil
-	}
-	return failure("Cannot render with unknown input", "Not known yet: "+reason+". "+readLater)
+	return failureIf(reason != "", "Cannot render with unknown input", "Not known yet: "+reason+". "+readLater)
 }
 
 // NoProgress reports that the file of FLEET_PROGRESS cannot be written.

@@ -31,20 +31,14 @@ func Drift(name string, observation deploy.Observation) []Message {
 		}
 		reported.Add("\n"+listOf(lines), key.String())
 	}
-	if !corrected.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": live objects differ from what was deployed",
-			corrected.String()+"\n\nAn apply corrects these objects. To only report drift, set correctDrift.enabled to false in the bundle. "+
-				"To ignore fields that others may change, use diff.comparePatches.")...)
-	}
-	if !reported.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": live objects differ from what was deployed and are not corrected",
-			reported.String()+"\n\nAn apply does not correct these objects: the bundle sets correctDrift.enabled to false, or another release owns the objects.")...)
-	}
-	if !refused.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": not all live objects can be read",
-			"The clusters deny access to objects of these kinds:"+refused.List()+
-				"\n\nFor these kinds, only release records are compared. Grant get and list on these kinds, or set drift = \"release\" on the target.")...)
-	}
+	messages = append(messages, warningIf(!corrected.IsEmpty(), "Target "+name+": live objects differ from what was deployed",
+		corrected.String()+"\n\nAn apply corrects these objects. To only report drift, set correctDrift.enabled to false in the bundle. "+
+			"To ignore fields that others may change, use diff.comparePatches.")...)
+	messages = append(messages, warningIf(!reported.IsEmpty(), "Target "+name+": live objects differ from what was deployed and are not corrected",
+		reported.String()+"\n\nAn apply does not correct these objects: the bundle sets correctDrift.enabled to false, or another release owns the objects.")...)
+	messages = append(messages, warningIf(!refused.IsEmpty(), "Target "+name+": not all live objects can be read",
+		"The clusters deny access to objects of these kinds:"+refused.List()+
+			"\n\nFor these kinds, only release records are compared. Grant get and list on these kinds, or set drift = \"release\" on the target.")...)
 	return messages
 }
 
@@ -63,10 +57,7 @@ func notReady(name string, observation deploy.Observation) []Message {
 		}
 		unready.Add("\n"+listOf(lines), key.String())
 	}
-	if unready.IsEmpty() {
-		return nil
-	}
-	return warning("Target "+name+": deployments are not ready",
+	return warningIf(!unready.IsEmpty(), "Target "+name+": deployments are not ready",
 		unready.String()+"\n\nThe wanted version is deployed, so this alone is no change. Check the events and logs of these objects. "+
 			"A check block can test this in every run, see the example of fleet_cluster_target.")
 }

@@ -46,14 +46,11 @@ func CannotMove(name string, deployments []deploy.Key, toEngine bool) []Message 
 
 // Taken reports deployments whose releases another owner delivers by the same Fleet.
 func Taken(name string, taken map[deploy.Key]error) []Message {
-	if len(taken) == 0 {
-		return nil
-	}
 	var causes []string
 	for _, cause := range deploy.GroupByCause(deploy.FailuresOf(taken)) {
 		causes = append(causes, Sentence(errors.New(cause.Text))+"\nDeployments: "+deploy.ListOf(cause.Keys()))
 	}
-	return failure("Target "+name+": another owner delivers "+deploy.SummaryOf(slices.SortedFunc(maps.Keys(taken), deploy.Key.Compare)),
+	return failureIf(len(taken) > 0, "Target "+name+": another owner delivers "+deploy.SummaryOf(slices.SortedFunc(maps.Keys(taken), deploy.Key.Compare)),
 		strings.Join(causes, "\n\n")+"\n\nFleet would install both in turn, and the removal of one would remove the objects of the other. Nothing is changed."+
 			"\n\nNext: Remove these clusters from the other Bundle, with keepResources to keep the objects, and plan again. Or give the releases other names.")
 }
@@ -66,10 +63,7 @@ func TakenUnknown(name string, err error) []Message {
 
 // WithoutEngine reports deployments that an engine delivered and would continue to deploy.
 func WithoutEngine(name string, deployments []deploy.Key) []Message {
-	if len(deployments) == 0 {
-		return nil
-	}
-	return failure("Target "+name+": deployments were delivered by an engine",
+	return failureIf(len(deployments) > 0, "Target "+name+": deployments were delivered by an engine",
 		"The provider block has no engine any more, so Fleet's agents would go on to deploy them. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
 			"\n\nNext: Restore engine in the provider block. To deliver directly, set deliver = false in it until an apply has succeeded.")
 }

@@ -30,13 +30,10 @@ type InvalidGroup struct {
 
 // InvalidGroups reports groups that Fleet ignores.
 func InvalidGroups(namespace string, groups []InvalidGroup) []Message {
-	if len(groups) == 0 {
-		return nil
-	}
 	lines := make([]string, len(groups))
 	for i, group := range groups {
 		lines[i] = fmt.Sprintf("%s: %v", group.Name, group.Err)
 	}
-	return warning("Cluster groups with an invalid selector",
+	return warningIf(len(groups) > 0, "Cluster groups with an invalid selector",
 		"Fleet ignores these ClusterGroup objects of namespace "+namespace+", so no cluster is in them:\n\n"+listOf(lines))
 }

@@ -9,10 +9,7 @@ import (
 
 // ImportUnknown reports the values that must be known before a target can be imported.
 func ImportUnknown(name string, unknown []string) []Message {
-	if len(unknown) == 0 {
-		return nil
-	}
-	return failure("Cannot import target "+name+" yet",
+	return failureIf(len(unknown) > 0, "Cannot import target "+name+" yet",
 		"Not known yet: "+strings.Join(unknown, ", ")+". The import would miss releases there. Import the target when everything is known.")
 }
 

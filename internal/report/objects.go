@@ -19,14 +19,11 @@ import (
 // MissingValues reports objects named in helm.valuesFrom that do not exist, with the
 // deployments that need them.
 func MissingValues(name string, missing map[string][]string) []Message {
-	if len(missing) == 0 {
-		return nil
-	}
 	var lines []string
 	for _, reference := range slices.Sorted(maps.Keys(missing)) {
 		lines = append(lines, mask.PrintableLine(reference)+": "+strings.Join(missing[reference], ", "))
 	}
-	return warning("Target "+name+": values are missing on clusters",
+	return warningIf(len(missing) > 0, "Target "+name+": values are missing on clusters",
 		"helm.valuesFrom names objects that do not exist:\n"+listOf(lines)+
 			"\n\nThese deployments will fail unless the objects exist by then. Create them, or list the resources that create them in depends_on of the target.")
 }
@@ -42,19 +39,13 @@ func Moves(name string, moves map[string]release.Moves) []Message {
 			}
 		}
 	}
-	if found.IsEmpty() {
-		return nil
-	}
-	return warning("Target "+name+": objects move from one bundle to another",
+	return warningIf(!found.IsEmpty(), "Target "+name+": objects move from one bundle to another",
 		strings.TrimPrefix(found.List(), "\n")+"\n\nThe objects stay on their clusters. The new release adopts them, and the former release does not delete them.")
 }
 
 // UnknownObjects reports why the objects of deployments are known only after the apply.
 // showsNone is true if the plan of a create therefore shows no objects for any deployment.
 func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Message {
-	if causes.IsEmpty() {
-		return nil
-	}
 	var lines strings.Builder
 	causes.Each(func(cause string, deployments []string) {
 		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(deployments, ", "), cause)
@@ -64,7 +55,7 @@ func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Messa
 		consequence = "The plan of a new target is made again before the apply, and these clusters can be read by then. " +
 			"So objects is unknown as a whole. To know it now, set kube_version and api_versions of these clusters in the provider."
 	}
-	return warning("Target "+name+": objects are known only after the apply",
+	return warningIf(!causes.IsEmpty(), "Target "+name+": objects are known only after the apply",
 		"The objects of these charts are known only after apply:\n"+lines.String()+
 			"\n"+consequence+" The digest decides what is deployed, so nothing changes unless the bundle changes.")
 }
@@ -88,10 +79,7 @@ func Diff(name string, found preview.DiffReport) []Message {
 
 // tooManyFailed reports deployments whose upgrades are refused.
 func tooManyFailed(name string, keys []deploy.Key) []Message {
-	if len(keys) == 0 {
-		return nil
-	}
-	return failure("Target "+name+": too many failed revisions", fmt.Sprintf("More than %d different revisions of these deployments have failed since the last one that was deployed: %s\n\n"+
+	return failureIf(len(keys) > 0, "Target "+name+": too many failed revisions", fmt.Sprintf("More than %d different revisions of these deployments have failed since the last one that was deployed: %s\n\n"+
 		"An upgrade has to remove what each of them has written. Run helm rollback for their releases, and apply with %s. "+
 		"Or remove the deployments, and add them again.", release.MaxFailed, deploy.ListOf(keys), strings.TrimSuffix(consentFor(keys), ",")))
 }
@@ -115,14 +103,11 @@ func Definitions(name string, found preview.DefinitionReport) []Message {
 
 // Hooks reports the hooks that an apply adds or runs.
 func Hooks(name string, runs []plan.HookRun) []Message {
-	if len(runs) == 0 {
-		return nil
-	}
 	var lines strings.Builder
 	for _, run := range runs {
 		fmt.Fprintf(&lines, "\n  - %s: %s", run.Hook, deploy.ListOf(run.Deployments))
 	}
-	return warning("Target "+name+": hooks of new and changed deployments",
+	return warningIf(len(runs) > 0, "Target "+name+": hooks of new and changed deployments",
 		"Helm runs each hook at its events. Unless its delete policy says otherwise, a hook replaces the object that its last run has left. It replaces no object of another release.\n"+lines.String())
 }
 
@@ -152,20 +137,14 @@ const maxNamed = 20
 
 // UnknownFields reports fields that API servers do not know, with their deployments.
 func UnknownFields(name string, fields map[string][]deploy.Key) []Message {
-	if len(fields) == 0 {
-		return nil
-	}
-	return warning("Target "+name+": objects have unknown fields",
+	return warningIf(len(fields) > 0, "Target "+name+": objects have unknown fields",
 		"The types of Kubernetes that this provider knows lack these fields:\n"+withDeployments(fields)+
 			"\n\nAn API server ignores such a field, unless it is newer than these types. Correct the names of the fields.")
 }
 
 // UncheckedSchemas reports schemas that refer to other documents, with the deployments.
 func UncheckedSchemas(name string, references map[string][]deploy.Key) []Message {
-	if len(references) == 0 {
-		return nil
-	}
-	return warning("Target "+name+": values are checked against a part of the schema only",
+	return warningIf(len(references) > 0, "Target "+name+": values are checked against a part of the schema only",
 		"A schema of a chart can refer to other documents. The provider reads no such document, and checks the values against the rest of the schema:\n"+withDeployments(references))
 }
 

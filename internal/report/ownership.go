@@ -16,10 +16,7 @@ import (
 
 // Replaced reports the releases that the Delete of a replaced target keeps.
 func Replaced(name string, kept int) []Message {
-	if kept == 0 {
-		return nil
-	}
-	return warning(fmt.Sprintf("Target %s is replaced: its replacement keeps %d releases", name, kept),
+	return warningIf(kept > 0, fmt.Sprintf("Target %s is replaced: its replacement keeps %d releases", name, kept),
 		"The new target adopts them when it is created. If the create fails, import the target by its name. Until then these releases are in no state.")
 }
 
@@ -33,11 +30,8 @@ func Orphans(name string, orphans []deploy.Orphan, wanted []target.Deployment) [
 		}
 		lines = append(lines, fmt.Sprintf("%s: release %s in namespace %s (%s)", orphan.Cluster, orphan.Release, orphan.Namespace, objects))
 	}
-	if len(lines) == 0 {
-		return nil
-	}
 	slices.Sort(lines)
-	return warning("Target "+name+": releases with its id are not in its state",
+	return warningIf(len(lines) > 0, "Target "+name+": releases with its id are not in its state",
 		listOf(lines)+"\n\nA killed apply can have created them, or any user who may create Secrets there. They are not removed: "+
 			"an apply removes only releases in the state. Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, "+
 			"or deploy its bundle with this target again and then remove the bundle.")
@@ -64,9 +58,7 @@ func Ownership(name string, undecided bool, found preview.OwnershipReport) []Mes
 	}
 	messages := unlisted(name, found.Denied)
 	add := func(lines []string, summary, end string) {
-		if len(lines) > 0 {
-			messages = append(messages, warning("Target "+name+": "+summary, listOf(lines)+"\n\n"+end)...)
-		}
+		messages = append(messages, warningIf(len(lines) > 0, "Target "+name+": "+summary, listOf(lines)+"\n\n"+end)...)
 	}
 	add(found.Taken, "takes over releases or objects of other owners",
 		"The configuration requests this. Releases keep their history, and objects that are already as wanted are not changed.")

@@ -105,10 +105,7 @@ func PlanFailures(name string, failures []deploy.Failure) []Message {
 
 // ShortenedTimeouts reports bundles that ask for more time than the target permits.
 func ShortenedTimeouts(name string, bundles status.Grouped, longest time.Duration) []Message {
-	if bundles.IsEmpty() {
-		return nil
-	}
-	return warning("Target "+name+": timeouts of bundles are shortened",
+	return warningIf(!bundles.IsEmpty(), "Target "+name+": timeouts of bundles are shortened",
 		"The target permits "+longest.String()+" for one deployment:"+bundles.List()+
 			"\n\nThis is half of timeouts, or deployment_timeout if that is longer. To permit more, raise timeouts of the target.")
 }
@@ -174,10 +171,7 @@ func Protected(name string, deployments int) []Message {
 
 // Held reports which deployments the plan leaves as they are, and why.
 func Held(name string, held []deploy.Failure) []Message {
-	if len(held) == 0 {
-		return nil
-	}
-	return warning("Target "+name+": deployments are held",
+	return warningIf(len(held) > 0, "Target "+name+": deployments are held",
 		heldLines(held)+"\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.")
 }
 

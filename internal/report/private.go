@@ -9,10 +9,7 @@ import (
 // UnreadableRecords reports elements of records of a target that cannot be read, so that nothing is known
 // of these releases.
 func UnreadableRecords(target string, names []string) []Message {
-	if len(names) == 0 {
-		return nil
-	}
-	return failure("Target "+target+": cannot read its state",
+	return failureIf(len(names) > 0, "Target "+target+": cannot read its state",
 		"These elements of records cannot be read: "+listOf(names)+"\n\n"+notBegun+" Restore the state from a backup, or use the version of the provider that wrote it.")
 }
 

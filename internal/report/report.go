@@ -38,6 +38,22 @@ func failure(summary, detail string) []Message {
 	return []Message{{Severity: Error, Summary: summary, Detail: detail}}
 }
 
+// failureIf returns one error if a condition is met.
+func failureIf(met bool, summary, detail string) []Message {
+	if !met {
+		return nil
+	}
+	return failure(summary, detail)
+}
+
+// warningIf returns one warning if a condition is met.
+func warningIf(met bool, summary, detail string) []Message {
+	if !met {
+		return nil
+	}
+	return warning(summary, detail)
+}
+
 // failureAt returns one error in an attribute.
 func failureAt(attribute []any, summary, detail string) []Message {
 	return []Message{{Severity: Error, Attribute: attribute, Summary: summary, Detail: detail}}

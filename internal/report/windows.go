@@ -48,19 +48,13 @@ func WindowsWithEngine(attribute, reason string) []Message {
 
 // WindowsOverridden reports the changes that change windows would have held.
 func WindowsOverridden(name, reason string, held []deploy.Failure) []Message {
-	if len(held) == 0 {
-		return nil
-	}
-	return warning("Target "+name+": windows_override permits what change windows hold",
+	return warningIf(len(held) > 0, "Target "+name+": windows_override permits what change windows hold",
 		heldLines(held)+"\nThe reason is: "+reason+". It becomes part of the description of each revision that is written.")
 }
 
 // DestroyHeld reports that change windows hold removals of a target that is to be destroyed.
 func DestroyHeld(name string, held []deploy.Failure) []Message {
-	if len(held) == 0 {
-		return nil
-	}
-	return failure("Target "+name+": change windows hold its removal",
+	return failureIf(len(held) > 0, "Target "+name+": change windows hold its removal",
 		heldLines(held)+"\nNothing was removed. Destroy the target when its windows allow it, or set windows_override on the provider.")
 }
 
