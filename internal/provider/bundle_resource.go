@@ -8,10 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/objectvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
@@ -137,16 +139,7 @@ func (r *bundleResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 
 // Create sets the values that the plan left unknown.
 func (r *bundleResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan, prior bundleModel
-	plan.read(ctx, req.Plan, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.State.Raw = req.Plan.Raw
-		plan.write(ctx, &resp.State, &resp.Diagnostics)
-	}
+	r.write(ctx, req.Plan, &bundleModel{}, resp.Private, &resp.State, &resp.Diagnostics)
 }
 
 // Read looks up the commit of a followed branch and the newest version of a followed chart. Each plan
@@ -162,16 +155,22 @@ func (r *bundleResource) Read(ctx context.Context, req resource.ReadRequest, res
 
 // Update sets the values that the plan left unknown.
 func (r *bundleResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, prior bundleModel
-	plan.read(ctx, req.Plan, &resp.Diagnostics)
+	var prior bundleModel
 	prior.read(ctx, req.State, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	r.write(ctx, req.Plan, &prior, resp.Private, &resp.State, &resp.Diagnostics)
+}
+
+// write stores a plan, with the values that it left unknown.
+func (r *bundleResource) write(ctx context.Context, from tfsdk.Plan, prior *bundleModel, private privateStore, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan bundleModel
+	plan.read(ctx, from, diags)
+	if diags.HasError() {
 		return
 	}
-	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.State.Raw = req.Plan.Raw
-		plan.write(ctx, &resp.State, &resp.Diagnostics)
+	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, prior, diags), private, diags)
+	if !diags.HasError() {
+		to.Raw = from.Raw
+		plan.write(ctx, to, diags)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
@@ -78,15 +79,7 @@ func (r *gitRepoResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 
 // Create sets the values that the plan left unknown.
 func (r *gitRepoResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan, prior gitRepoResourceModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, true, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	}
+	r.write(ctx, req.Plan, nil, resp.Private, &resp.State, &resp.Diagnostics)
 }
 
 // Read looks up the commit of a followed branch and the newest image tags and chart versions. Each
@@ -102,15 +95,22 @@ func (r *gitRepoResource) Read(ctx context.Context, req resource.ReadRequest, re
 
 // Update sets the values that the plan left unknown.
 func (r *gitRepoResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.write(ctx, req.Plan, &req.State, resp.Private, &resp.State, &resp.Diagnostics)
+}
+
+// write stores a plan, with the values that it left unknown. before is nil for a create.
+func (r *gitRepoResource) write(ctx context.Context, from tfsdk.Plan, before *tfsdk.State, private privateStore, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, prior gitRepoResourceModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
+	diags.Append(from.Get(ctx, &plan)...)
+	if before != nil {
+		diags.Append(before.Get(ctx, &prior)...)
+	}
+	if diags.HasError() {
 		return
 	}
-	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, false, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	plan.resolveUnknown(ctx, r.providerData, plan.request(ctx, &prior, before == nil, diags), private, diags)
+	if !diags.HasError() {
+		diags.Append(to.Set(ctx, &plan)...)
 	}
 }
 

@@ -50,12 +50,8 @@ func storePlanned(ctx context.Context, to privateWriter, before, after state.Pri
 }
 
 func storeEntry(ctx context.Context, to privateWriter, entry []byte, err error, diags *diag.Diagnostics) {
-	if err != nil {
-		diagnostics.Add(diags, report.Failed("Cannot store the private state of the target", err))
-		return
-	}
-	if entry != nil {
-		diags.Append(to.SetKey(ctx, state.Key, entry)...)
+	if entry != nil || err != nil {
+		storeFound(ctx, to, state.Key, entry, err, "the private state of the target", diags)
 	}
 }
 

@@ -115,8 +115,13 @@ func needsUnknown(err error) bool {
 	return errors.As(err, &repository) || errors.As(err, &registry) || errors.As(err, &keys)
 }
 
-// commitKey is the key in private state of the commit that Read found.
-const commitKey = "head"
+// The keys in private state of what was found for a resource.
+const (
+	commitKey = "head"   // The commit that Read found.
+	imagesKey = "images" // The images of imageScans.
+	chartsKey = "charts" // The versions of followed charts.
+	pinsKey   = "pins"   // The charts that a plan has found. Only the plan before the apply reads it.
+)
 
 // storedCommit returns the commit that Read found last, "" if Read found it for another source than
 // g.
@@ -128,16 +133,26 @@ func storedCommit(ctx context.Context, g source.GitSource, private privateReader
 
 func storeCommit(ctx context.Context, g source.GitSource, private privateWriter, commit string, diags *diag.Diagnostics) {
 	raw, err := g.Store(commit)
-	if err != nil {
-		diagnostics.Add(diags, report.Failed("Cannot store the head of "+g.Repo, err))
-		return
-	}
-	diags.Append(private.SetKey(ctx, commitKey, raw)...)
+	storeFound(ctx, private, commitKey, raw, err, "the head of "+g.Repo, diags)
 }
 
-// pinsKey is the key in private data of the charts that a plan has found. Only the plan before the
-// apply reads it.
-const pinsKey = "pins"
+// storedFound reads what was found last.
+func storedFound[T any](ctx context.Context, private privateReader, key string, decode func([]byte) (T, error), diags *diag.Diagnostics) T {
+	raw, found := private.GetKey(ctx, key)
+	diags.Append(found...)
+	stored, err := decode(raw)
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
+	return stored
+}
+
+// storeFound stores what was found and encoded. what names it in an error.
+func storeFound(ctx context.Context, private privateWriter, key string, raw []byte, err error, what string, diags *diag.Diagnostics) {
+	if err != nil {
+		diagnostics.Add(diags, report.Failed("Cannot store "+what, err))
+		return
+	}
+	diags.Append(private.SetKey(ctx, key, raw)...)
+}
 
 // keptPrivate is private data that a plan stored and Terraform passes on.
 type keptPrivate map[string][]byte
@@ -159,8 +174,10 @@ func planPrivate(ctx context.Context, state privateReader) privateReader {
 // none was found.
 func (r *request) addPinned(ctx context.Context, private privateReader, diags *diag.Diagnostics) (commit string) {
 	r.Images = storedImages(ctx, private, diags)
-	r.Followed = r.followedVersions(ctx, private, diags)
-	r.Found = foundBefore(ctx, diags)
+	if r.follows { // The plan moves to the versions that a refresh found.
+		r.Followed = storedFound(ctx, private, chartsKey, source.DecodeFollowed, diags)
+	}
+	r.Found = storedFound(ctx, keptPrivate(protocol.PlannedPrivate(ctx).Private), pinsKey, source.DecodePins, diags)
 	return storedCommit(ctx, r.Git, private, diags)
 }
 
@@ -182,18 +199,7 @@ func (r *request) keep(ctx context.Context, private privateWriter, planned *sour
 		storeCommit(ctx, r.Git, private, planned.Commit, diags)
 	}
 	raw, err := planned.Found.Encode()
-	if err != nil {
-		diagnostics.Add(diags, report.Failed("Cannot store the versions of the charts of "+r.name, err))
-		return
-	}
-	diags.Append(private.SetKey(ctx, pinsKey, raw)...)
-}
-
-// foundBefore returns the charts that the plan before an apply has found, nil in that plan itself.
-func foundBefore(ctx context.Context, diags *diag.Diagnostics) source.Pins {
-	found, err := source.DecodePins(protocol.PlannedPrivate(ctx).Private[pinsKey])
-	diagnostics.Add(diags, report.UnreadablePrivateState(err))
-	return found
+	storeFound(ctx, private, pinsKey, raw, err, "the versions of the charts of "+r.name, diags)
 }
 
 // lookedUp is what an apply found and stores.
@@ -261,16 +267,9 @@ func refreshCommit(ctx context.Context, from *source.Store, of followed, before 
 	}
 }
 
-// imagesKey is the key in private state of the images that were found for imageScans.
-const imagesKey = "images"
-
 // storedImages reads the images that were found last.
 func storedImages(ctx context.Context, private privateReader, diags *diag.Diagnostics) []source.ScannedImage {
-	raw, found := private.GetKey(ctx, imagesKey)
-	diags.Append(found...)
-	images, err := source.DecodeImages(raw)
-	diagnostics.Add(diags, report.UnreadablePrivateState(err))
-	return images
+	return storedFound(ctx, private, imagesKey, source.DecodeImages, diags)
 }
 
 // storeImages stores the images if they changed.
@@ -279,11 +278,7 @@ func storeImages(ctx context.Context, private privateWriter, before, after []sou
 		return
 	}
 	raw, err := source.EncodeImages(after)
-	if err != nil {
-		diagnostics.Add(diags, report.Failed("Cannot store the images of imageScans", err))
-		return
-	}
-	diags.Append(private.SetKey(ctx, imagesKey, raw)...)
+	storeFound(ctx, private, imagesKey, raw, err, "the images of imageScans", diags)
 }
 
 // refreshImages looks up newer tags.
@@ -299,32 +294,12 @@ func refreshImages(ctx context.Context, from *source.Store, of followed, before 
 	storeImages(ctx, after, known, found, diags)
 }
 
-// chartsKey is the key in private state of the versions that were found for followed charts.
-const chartsKey = "charts"
-
-// storedCharts reads the versions that were found last.
-func storedCharts(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
-	raw, found := private.GetKey(ctx, chartsKey)
-	diags.Append(found...)
-	stored, err := source.DecodeFollowed(raw)
-	diagnostics.Add(diags, report.UnreadablePrivateState(err))
-	return stored
-}
-
-// followedVersions returns the versions that a plan moves to: those that a refresh found.
-func (r *request) followedVersions(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
-	if !r.follows {
-		return nil
-	}
-	return storedCharts(ctx, private, diags)
-}
-
 // refreshCharts looks up newer versions of followed charts.
 func refreshCharts(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	if len(of.charts) == 0 {
 		return
 	}
-	known := storedCharts(ctx, before, diags)
+	known := storedFound(ctx, before, chartsKey, source.DecodeFollowed, diags)
 	found, failed := from.FollowCharts(ctx, of.spec, of.charts, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
 		diagnostics.Add(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
@@ -333,9 +308,5 @@ func refreshCharts(ctx context.Context, from *source.Store, of followed, before 
 		return
 	}
 	raw, err := found.Encode()
-	if err != nil {
-		diagnostics.Add(diags, report.Failed("Cannot store the versions of the charts of "+of.name, err))
-		return
-	}
-	diags.Append(after.SetKey(ctx, chartsKey, raw)...)
+	storeFound(ctx, after, chartsKey, raw, err, "the versions of the charts of "+of.name, diags)
 }
