@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -82,90 +83,51 @@ func ComputedObjects(description string, attributes map[string]resource.Attribut
 // or a validator is written once. It supports the kinds of attribute that are used so far, and
 // panics for another one.
 func DataSource(attributes map[string]resource.Attribute) map[string]datasource.Attribute {
-	all := make(map[string]datasource.Attribute, len(attributes))
-	for name, attribute := range attributes {
-		all[name] = dataSourceAttribute(name, attribute)
-	}
-	return all
-}
-
-func dataSourceAttribute(name string, attribute resource.Attribute) datasource.Attribute {
-	switch a := attribute.(type) {
-	case resource.StringAttribute:
-		return copied[datasource.StringAttribute](a)
-	case resource.BoolAttribute:
-		return copied[datasource.BoolAttribute](a)
-	case resource.Int64Attribute:
-		return copied[datasource.Int64Attribute](a)
-	case resource.ListAttribute:
-		return copied[datasource.ListAttribute](a)
-	case resource.MapAttribute:
-		return copied[datasource.MapAttribute](a)
-	case resource.SingleNestedAttribute:
-		nested := copied[datasource.SingleNestedAttribute](a)
-		nested.Attributes = DataSource(a.Attributes)
-		return nested
-	case resource.ListNestedAttribute:
-		nested := copied[datasource.ListNestedAttribute](a)
-		nested.NestedObject.Attributes, nested.NestedObject.Validators = DataSource(a.NestedObject.Attributes), a.NestedObject.Validators
-		return nested
-	case resource.MapNestedAttribute:
-		nested := copied[datasource.MapNestedAttribute](a)
-		nested.NestedObject.Attributes, nested.NestedObject.Validators = DataSource(a.NestedObject.Attributes), a.NestedObject.Validators
-		return nested
-	}
-	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for data sources", name, attribute))
+	return converted[datasource.Attribute](attributes,
+		datasource.StringAttribute{}, datasource.BoolAttribute{}, datasource.Int64Attribute{}, datasource.ListAttribute{}, datasource.MapAttribute{},
+		datasource.SingleNestedAttribute{}, datasource.ListNestedAttribute{}, datasource.MapNestedAttribute{})
 }
 
 // Provider turns the attributes of a resource into those of a provider, like DataSource.
 func Provider(attributes map[string]resource.Attribute) map[string]provider.Attribute {
-	all := make(map[string]provider.Attribute, len(attributes))
+	return converted[provider.Attribute](attributes,
+		provider.StringAttribute{}, provider.BoolAttribute{}, provider.Int64Attribute{}, provider.Float64Attribute{}, provider.ListAttribute{},
+		provider.MapAttribute{}, provider.SingleNestedAttribute{}, provider.ListNestedAttribute{}, provider.MapNestedAttribute{})
+}
+
+// converted turns each attribute into the kind with the same name.
+func converted[A any](attributes map[string]resource.Attribute, kinds ...A) map[string]A {
+	all := make(map[string]A, len(attributes))
 	for name, attribute := range attributes {
-		all[name] = providerAttribute(name, attribute)
+		from := reflect.ValueOf(attribute)
+		i := slices.IndexFunc(kinds, func(kind A) bool { return reflect.TypeOf(kind).Name() == from.Type().Name() })
+		if i < 0 {
+			panic(fmt.Sprintf("attribute %s of type %T cannot be converted", name, attribute))
+		}
+		to := reflect.New(reflect.TypeOf(kinds[i])).Elem()
+		copyFields(from, to, kinds)
+		all[name], _ = to.Interface().(A)
 	}
 	return all
 }
 
-func providerAttribute(name string, attribute resource.Attribute) provider.Attribute {
-	switch a := attribute.(type) {
-	case resource.StringAttribute:
-		return copied[provider.StringAttribute](a)
-	case resource.BoolAttribute:
-		return copied[provider.BoolAttribute](a)
-	case resource.Int64Attribute:
-		return copied[provider.Int64Attribute](a)
-	case resource.Float64Attribute:
-		return copied[provider.Float64Attribute](a)
-	case resource.ListAttribute:
-		return copied[provider.ListAttribute](a)
-	case resource.MapAttribute:
-		return copied[provider.MapAttribute](a)
-	case resource.SingleNestedAttribute:
-		nested := copied[provider.SingleNestedAttribute](a)
-		nested.Attributes = Provider(a.Attributes)
-		return nested
-	case resource.ListNestedAttribute:
-		nested := copied[provider.ListNestedAttribute](a)
-		nested.NestedObject.Attributes, nested.NestedObject.Validators = Provider(a.NestedObject.Attributes), a.NestedObject.Validators
-		return nested
-	case resource.MapNestedAttribute:
-		nested := copied[provider.MapNestedAttribute](a)
-		nested.NestedObject.Attributes, nested.NestedObject.Validators = Provider(a.NestedObject.Attributes), a.NestedObject.Validators
-		return nested
-	}
-	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for providers", name, attribute))
-}
-
-// copied copies the fields that two kinds of attribute have in common. Defaults and plan
-// modifiers are for resources only.
-func copied[T any](attribute resource.Attribute) T {
-	var to T
-	from, fields := reflect.ValueOf(attribute), reflect.ValueOf(&to).Elem()
-	for i := range fields.NumField() {
-		field := from.FieldByName(fields.Type().Field(i).Name)
-		if field.IsValid() && field.Type() == fields.Field(i).Type() {
-			fields.Field(i).Set(field)
+// copyFields copies the fields that two kinds of attribute have in common, and converts attributes
+// in them. Defaults and plan modifiers are for resources only.
+func copyFields[A any](from, to reflect.Value, kinds []A) {
+	for i := range to.NumField() {
+		field := from.FieldByName(to.Type().Field(i).Name)
+		if !field.IsValid() {
+			continue
+		}
+		switch value := field.Interface().(type) {
+		case map[string]resource.Attribute:
+			to.Field(i).Set(reflect.ValueOf(converted(value, kinds...)))
+		case resource.NestedAttributeObject:
+			copyFields(field, to.Field(i), kinds)
+		default:
+			if field.Type() == to.Field(i).Type() {
+				to.Field(i).Set(field)
+			}
 		}
 	}
-	return to
 }
