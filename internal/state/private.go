@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -21,8 +23,6 @@ const currentVersion = 1
 
 // Private is what a target stores in private state. Private state is in no plan, and Terraform does
 // not pass it to the Delete of a tainted target. What a removal needs is therefore in Record.
-//
-//nolint:recvcheck // only the decoder changes one
 type Private struct {
 	Version int `json:"version"`
 	// ObjectVersions are the versions of the objects on clusters that values are read from.
@@ -95,47 +95,14 @@ func Load(entry []byte) (Private, error) {
 	if version > currentVersion {
 		return Private{}, &NewerError{Version: version}
 	}
-	for _, part := range private.parts() {
-		if raw, has := parts[part.name]; has {
-			if err := part.decode(raw); err != nil {
-				return Private{}, &DamagedError{Part: part.name}
-			}
+	fields := reflect.ValueOf(&private).Elem()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		if raw, has := parts[name]; has && json.Unmarshal(raw, fields.Field(i).Addr().Interface()) != nil {
+			return Private{}, &DamagedError{Part: name}
 		}
 	}
 	return private, nil
-}
-
-// part is a part of Private.
-type part struct {
-	name   string
-	decode func(raw []byte) error
-}
-
-func (p *Private) parts() []part {
-	return []part{
-		partOf("objects", &p.ObjectVersions),
-		partOf("uids", &p.ClusterUIDs),
-		partOf("connections", &p.Connections),
-		partOf("capabilities", &p.Capabilities),
-		partOf("needs", &p.Needs),
-		partOf("drift", &p.DriftState),
-		partOf("orphans", &p.Orphans),
-		partOf("unpredicted", &p.Unpredicted),
-		partOf("inventory", &p.Inventory),
-		partOf("replacement", &p.Replacement),
-		partOf("decided", &p.Decided),
-	}
-}
-
-func partOf[T any](name string, into *T) part {
-	return part{name: name, decode: func(raw []byte) error {
-		var decoded T
-		if err := json.Unmarshal(raw, &decoded); err != nil {
-			return err
-		}
-		*into = decoded
-		return nil
-	}}
 }
 
 // encode returns the entry of the current version.
