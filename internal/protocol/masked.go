@@ -4,6 +4,7 @@ package protocol
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
@@ -14,34 +15,27 @@ import (
 // Masked returns a server with the responses of the given one. It masks every diagnostic and every
 // error before Terraform or a log receives it.
 func Masked(of tfprotov6.ProviderServer, masker *mask.Masker) tfprotov6.ProviderServer {
-	by := masking{of: of, masker: masker}
-	return server{masking: by, resources: resources{by}}
+	return server{of: of, masker: masker}
 }
 
 // server masks diagnostics. It implements no optional interface of terraform-plugin-go, such as
 // that for list resources. To support such an interface, its methods must be added here first.
 type server struct {
-	masking
-	resources
-}
-
-// masking masks what the methods of a server return.
-type masking struct {
 	of     tfprotov6.ProviderServer
 	masker *mask.Masker
 }
 
 // masked calls a method and masks its diagnostics and its error. A failed fetch is not repeated
 // within one call, only in the next one.
-func masked[Q, R any](
-	ctx context.Context, s masking, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
-) (*R, error) {
+func masked[Q, R any](ctx context.Context, s server, call func(context.Context, *Q) (*R, error), request *Q) (*R, error) {
 	response, err := call(fetch.RememberFailures(ctx), request)
 	if response == nil {
 		return nil, s.maskError(err)
 	}
-	s.hideSource(ctx, request, diagnosticsOf(response))
-	for _, diagnostic := range diagnosticsOf(response) {
+	// Every response has this field. Another type would panic in every call, also of a test.
+	diagnostics := reflect.ValueOf(response).Elem().FieldByName("Diagnostics").Interface().([]*tfprotov6.Diagnostic) //nolint:forcetypeassert // As above.
+	s.hideSource(ctx, request, diagnostics)
+	for _, diagnostic := range diagnostics {
 		if diagnostic != nil {
 			s.maskDiagnostic(diagnostic)
 		}
@@ -56,39 +50,39 @@ const (
 )
 
 // maskDiagnostic masks a diagnostic and then shortens an error: half a secret would not be recognized.
-func (m masking) maskDiagnostic(diagnostic *tfprotov6.Diagnostic) {
-	diagnostic.Summary, diagnostic.Detail = m.masker.Shown(diagnostic.Summary), m.masker.Shown(diagnostic.Detail)
+func (s server) maskDiagnostic(diagnostic *tfprotov6.Diagnostic) {
+	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
 	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
 		diagnostic.Summary = mask.WithoutMiddle(diagnostic.Summary, maxSummary)
 		diagnostic.Detail = mask.WithoutMiddle(diagnostic.Detail, maxError-maxSummary)
 	}
 }
 
-func (m masking) maskError(err error) error {
+func (s server) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return mask.WithText(err, mask.WithoutMiddle(m.masker.Shown(err.Error()), maxError))
+	return mask.WithText(err, mask.WithoutMiddle(s.masker.Shown(err.Error()), maxError))
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
-	return masked(ctx, s.masking, s.of.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.GetMetadata, request)
 }
 
 func (s server) GetProviderSchema(ctx context.Context, request *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
-	return masked(ctx, s.masking, s.of.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.GetProviderSchema, request)
 }
 
 func (s server) GetResourceIdentitySchemas(ctx context.Context, request *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return masked(ctx, s.masking, s.of.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.GetResourceIdentitySchemas, request)
 }
 
 func (s server) ValidateProviderConfig(ctx context.Context, request *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return masked(ctx, s.masking, s.of.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.ValidateProviderConfig, request)
 }
 
 func (s server) ConfigureProvider(ctx context.Context, request *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
-	return masked(ctx, s.masking, s.of.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.ConfigureProvider, request)
 }
 
 func (s server) StopProvider(ctx context.Context, request *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
@@ -97,33 +91,31 @@ func (s server) StopProvider(ctx context.Context, request *tfprotov6.StopProvide
 }
 
 func (s server) ValidateDataResourceConfig(ctx context.Context, request *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return masked(ctx, s.masking, s.of.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.ValidateDataResourceConfig, request)
 }
 
 func (s server) ReadDataSource(ctx context.Context, request *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return masked(ctx, s.masking, s.of.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.ReadDataSource, request)
 }
 
 func (s server) GetFunctions(ctx context.Context, request *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
-	return masked(ctx, s.masking, s.of.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.GetFunctions, request)
 }
 
 func (s server) ValidateEphemeralResourceConfig(ctx context.Context, request *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	return masked(ctx, s.masking, s.of.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
-		return r.Diagnostics
-	})
+	return masked(ctx, s, s.of.ValidateEphemeralResourceConfig, request)
 }
 
 func (s server) OpenEphemeralResource(ctx context.Context, request *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	return masked(ctx, s.masking, s.of.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.OpenEphemeralResource, request)
 }
 
 func (s server) RenewEphemeralResource(ctx context.Context, request *tfprotov6.RenewEphemeralResourceRequest) (*tfprotov6.RenewEphemeralResourceResponse, error) {
-	return masked(ctx, s.masking, s.of.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.RenewEphemeralResource, request)
 }
 
 func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.CloseEphemeralResourceRequest) (*tfprotov6.CloseEphemeralResourceResponse, error) {
-	return masked(ctx, s.masking, s.of.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+	return masked(ctx, s, s.of.CloseEphemeralResource, request)
 }
 
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
@@ -132,4 +124,44 @@ func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctio
 		response.Error.Text = mask.WithoutMiddle(s.masker.Shown(response.Error.Text), maxError)
 	}
 	return response, s.maskError(err)
+}
+
+func (s server) ValidateResourceConfig(ctx context.Context, request *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return masked(ctx, s, s.of.ValidateResourceConfig, request)
+}
+
+func (s server) UpgradeResourceState(ctx context.Context, request *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return masked(ctx, s, s.of.UpgradeResourceState, request)
+}
+
+func (s server) ReadResource(ctx context.Context, request *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return masked(ctx, s, s.of.ReadResource, request)
+}
+
+func (s server) PlanResourceChange(ctx context.Context, request *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return masked(ctx, s, s.of.PlanResourceChange, request)
+}
+
+func (s server) ApplyResourceChange(ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	ctx, err := withPlanned(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return masked(ctx, s, s.of.ApplyResourceChange, request)
+}
+
+func (s server) ImportResourceState(ctx context.Context, request *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+	return masked(ctx, s, s.of.ImportResourceState, request)
+}
+
+func (s server) MoveResourceState(ctx context.Context, request *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+	return masked(ctx, s, s.of.MoveResourceState, request)
+}
+
+func (s server) UpgradeResourceIdentity(ctx context.Context, request *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return masked(ctx, s, s.of.UpgradeResourceIdentity, request)
+}
+
+func (s server) GenerateResourceConfig(ctx context.Context, request *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return masked(ctx, s, s.of.GenerateResourceConfig, request)
 }

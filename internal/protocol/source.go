@@ -16,11 +16,11 @@ import (
 // whole expression, or that of the attribute around it. Without an attribute, Terraform prints the
 // first line of the block. An error about `clusters["a"].request_timeout` could thus show the token
 // of the cluster.
-func (m masking) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
+func (s server) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
 	if !slices.ContainsFunc(diagnostics, func(d *tfprotov6.Diagnostic) bool { return d != nil && d.Attribute != nil }) {
 		return
 	}
-	schemas, err := m.of.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	schemas, err := s.of.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	for _, diagnostic := range diagnostics {
 		if diagnostic == nil || diagnostic.Attribute == nil || err == nil && !isBesideCredential(schemas, request, diagnostic.Attribute) {
 			continue
