@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -16,19 +17,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-var _ datasource.DataSourceWithConfigure = (*chartVersionsDataSource)(nil)
-
-// chartVersionsDataSource lists the versions of a chart.
-type chartVersionsDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newChartVersionsDataSource lists the versions of a chart.
 func newChartVersionsDataSource() datasource.DataSource {
-	return &chartVersionsDataSource{DataSourceName: "chart_versions"}
+	return framework.NewDataSource("chart_versions", chartVersionsSchema, (*providerData).readChartVersions)
 }
 
-func (d *chartVersionsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func chartVersionsSchema() datasourceschema.Schema {
 	attributes := map[string]schema.Attribute{
 		"repo":     framework.RequiredString("URL of a Helm repository, or `oci://` with the name of the chart at its end. Credentials are those of the provider's `registries`."),
 		"name":     framework.OptionalString("Name of the chart in a Helm repository."),
@@ -37,7 +31,7 @@ func (d *chartVersionsDataSource) Schema(_ context.Context, _ datasource.SchemaR
 		"newest":   framework.ComputedString("The newest version that is no pre-release, whatever `version` allows. Null if there is none."),
 		"versions": framework.ComputedStrings("The versions, the newest first. At most 100."),
 	}
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "The versions of a chart in a Helm repository or an OCI registry: what is newer than what is deployed. It is read by each plan.",
 		Attributes:          framework.DataSource(attributes),
 	}
@@ -52,21 +46,16 @@ type chartVersionsModel struct {
 	Versions types.List   `tfsdk:"versions"`
 }
 
-func (d *chartVersionsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data chartVersionsModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
-		return
-	}
+func (p *providerData) readChartVersions(ctx context.Context, data *chartVersionsModel, diags *diag.Diagnostics) {
 	of := bundle.Chart{Repo: data.Repo.ValueString(), Name: data.Name.ValueString(), Version: data.Version.ValueString()}
-	found, err := d.providerData.fetcher.Versions(ctx, of)
+	found, err := p.fetcher.Versions(ctx, of)
 	if err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.NoVersions(err))
+		diagnostics.Add(diags, report.NoVersions(err))
 		return
 	}
 	allowed, err := chart.NewestAllowed(found, of.Version)
 	if err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("version", "Invalid constraint", err))
+		diagnostics.Add(diags, report.InvalidSetting("version", "Invalid constraint", err))
 		return
 	}
 	data.Allowed, data.Newest = types.StringNull(), types.StringNull()
@@ -78,5 +67,4 @@ func (d *chartVersionsDataSource) Read(ctx context.Context, req datasource.ReadR
 	}
 	const most = 100
 	data.Versions = framework.StringListValue(found[:min(most, len(found))])
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }

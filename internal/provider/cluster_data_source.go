@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -16,19 +17,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-var _ datasource.DataSourceWithConfigure = (*clusterDataSource)(nil)
-
-// clusterDataSource reads what a cluster of the provider serves.
-type clusterDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newClusterDataSource reads what a cluster of the provider serves.
 func newClusterDataSource() datasource.DataSource {
-	return &clusterDataSource{DataSourceName: "cluster"}
+	return framework.NewDataSource("cluster", clusterSchema, (*providerData).readCluster)
 }
 
-func (d *clusterDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func clusterSchema() datasourceschema.Schema {
 	attributes := map[string]schema.Attribute{
 		"name":         framework.RequiredString("Name of the cluster in `clusters` of the provider."),
 		"reachable":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the cluster could be read with the connection of the provider."},
@@ -37,7 +31,7 @@ func (d *clusterDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 		"kube_version": framework.ComputedString("Version of Kubernetes, such as `v1.36.0`. Null if the cluster could not be read."),
 		"api_versions": framework.ComputedStrings("API versions and kinds that it serves, such as `apps/v1` and `apps/v1/Deployment`, sorted. Null if the cluster could not be read."),
 	}
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "What a cluster of the provider serves, and whether it can be read. It is read by each plan. " +
 			"With an engine no cluster but the management cluster is connected to, and this is an error: use `fleet_clusters`.",
 		Attributes: framework.DataSource(attributes),
@@ -53,23 +47,18 @@ type clusterDataModel struct {
 	APIVersions types.List   `tfsdk:"api_versions"`
 }
 
-func (d *clusterDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data clusterDataModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
-		return
-	}
+func (p *providerData) readCluster(ctx context.Context, data *clusterDataModel, diags *diag.Diagnostics) {
 	name := data.Name.ValueString()
-	if d.providerData.HasEngine() {
-		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, errClusterOfEngine))
+	if p.HasEngine() {
+		diagnostics.Add(diags, report.InvalidSetting("name", "Cannot read cluster "+name, errClusterOfEngine))
 		return
 	}
-	uid, capabilities, err := d.read(ctx, name)
+	uid, capabilities, err := p.capabilitiesOf(ctx, name)
 	_, missing := errors.AsType[*status.MissingClusterError](err)
 	_, notYet := errors.AsType[*status.UnknownConnectionError](err)
 	unusable, isUnusable := errors.AsType[*status.ConnectionError](err)
 	if missing || notYet || isUnusable && unusable.Invalid || ctx.Err() != nil {
-		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, err))
+		diagnostics.Add(diags, report.InvalidSetting("name", "Cannot read cluster "+name, err))
 		return
 	}
 	data.Reachable = types.BoolValue(err == nil)
@@ -83,13 +72,12 @@ func (d *clusterDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		data.UID, data.KubeVersion = types.StringValue(uid), types.StringValue(capabilities.Version)
 		data.APIVersions = framework.StringListValue(capabilities.APIs)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
 var errClusterOfEngine = errors.New("with an engine, only the management cluster is connected to; use the data source fleet_clusters")
 
-func (d *clusterDataSource) read(ctx context.Context, name string) (uid string, capabilities target.Capabilities, err error) {
-	client, err := d.providerData.clusters.Connect(name)
+func (p *providerData) capabilitiesOf(ctx context.Context, name string) (uid string, capabilities target.Capabilities, err error) {
+	client, err := p.clusters.Connect(name)
 	if err != nil {
 		return "", target.Capabilities{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -21,19 +22,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-var _ datasource.DataSourceWithConfigure = (*clustersDataSource)(nil)
-
-// clustersDataSource reads the clusters of a Fleet.
-type clustersDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newClustersDataSource reads the clusters of a Fleet.
 func newClustersDataSource() datasource.DataSource {
-	return &clustersDataSource{DataSourceName: "clusters"}
+	return framework.NewDataSource("clusters", clustersSchema, (*providerData).readClusters)
 }
 
-func (d *clustersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func clustersSchema() datasourceschema.Schema {
 	attributes := map[string]schema.Attribute{
 		"namespace": framework.ComputedString("Namespace of the objects, as the provider's `engine` names it."),
 		"clusters": framework.ComputedObjects("The clusters by name. The map is also a value for `clusters` of a provider: Terraform drops what that does not have.", map[string]schema.Attribute{
@@ -68,7 +62,7 @@ func (d *clustersDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 			"labels": computedStringMap("Labels of the group."),
 		}),
 	}
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "The clusters of a Rancher Fleet, from the `Cluster` and `ClusterGroup` objects in the namespace of the provider's `engine`. " +
 			"It reads the management cluster only, with paged lists. More than 20,000 clusters, 1,000 groups or 256 MiB of either are an error. " +
 			"`last_seen`, `offline` and `state` change by themselves: what depends on them has changes in many plans.",
@@ -86,31 +80,26 @@ type clustersModel struct {
 	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
 }
 
-func (d *clustersDataSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
-	if d.providerData == nil {
-		return
-	}
-	management := d.providerData.Management
+func (p *providerData) readClusters(ctx context.Context, data *clustersModel, diags *diag.Diagnostics) {
+	management := p.Management
 	switch {
 	case management == nil:
-		diagnostics.Add(&resp.Diagnostics, report.NoEngine())
+		diagnostics.Add(diags, report.NoEngine())
 		return
 	case management.Unknown:
-		diagnostics.Add(&resp.Diagnostics, report.EngineUnknown())
+		diagnostics.Add(diags, report.EngineUnknown())
 		return
 	}
-	inventory, err := d.providerData.fleetEngine.Inventory(ctx)
+	inventory, err := p.fleetEngine.Inventory(ctx)
 	if err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.FleetClustersUnread(err))
+		diagnostics.Add(diags, report.FleetClustersUnread(err))
 		return
 	}
-	diagnostics.Add(&resp.Diagnostics, report.InvalidGroups(management.Namespace, invalidGroups(inventory)))
-	data := clustersModel{Namespace: types.StringValue(management.Namespace), ClusterGroups: groupValues(inventory.Groups)}
+	diagnostics.Add(diags, report.InvalidGroups(management.Namespace, invalidGroups(inventory)))
+	data.Namespace, data.ClusterGroups = types.StringValue(management.Namespace), groupValues(inventory.Groups)
 	if data.Clusters, err = fleetClusterValues(inventory.Clusters, time.Now(), management.OfflineAfter); err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.FleetClustersUnread(err))
-		return
+		diagnostics.Add(diags, report.FleetClustersUnread(err))
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
 func invalidGroups(inventory fleet.Inventory) []report.InvalidGroup {

@@ -21,19 +21,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-var _ datasource.DataSourceWithConfigure = (*deploymentsDataSource)(nil)
-
-// deploymentsDataSource reports the state of deployments on their clusters.
-type deploymentsDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newDeploymentsDataSource reports the state of deployments on their clusters.
 func newDeploymentsDataSource() datasource.DataSource {
-	return &deploymentsDataSource{DataSourceName: "deployments"}
+	return framework.NewDataSource("deployments", deploymentsSchema, (*providerData).readDeployments)
 }
 
-func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func deploymentsSchema() datasourceschema.Schema {
 	attributes := selectionAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
 		"state":           framework.ComputedString("The worst state of all deployments. Empty instead of `Ready` if a cluster or a deployment could not be read."),
@@ -68,7 +61,7 @@ func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 			"not_ready":       framework.ComputedStrings("Objects that are not ready, and why."),
 		}),
 	})
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "The current state of deployments of some bundles on their clusters, in full: which objects are missing, modified, or not ready, and why. " +
 			"It only reads clusters. A field that a cluster changes at each write of an object counts as modified here. The target accepts such fields, and its apply warns of them. So `modified` lists what is accepted as well.",
 		Attributes: framework.DataSource(attributes),
@@ -114,36 +107,29 @@ func clusterStatusTypes() map[string]attr.Type {
 // maxReason limits the stored reason why a cluster could not be read, in bytes.
 const maxReason = 1000
 
-func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data deploymentsModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
+func (p *providerData) readDeployments(ctx context.Context, data *deploymentsModel, diags *diag.Diagnostics) {
+	if p.OwnerUnknown {
+		diagnostics.Add(diags, report.OwnerUnknown())
 		return
 	}
-	if d.providerData.OwnerUnknown {
-		diagnostics.Add(&resp.Diagnostics, report.OwnerUnknown())
+	wanted := p.wanted(ctx, data, diags)
+	if diags.HasError() {
 		return
 	}
-	wanted := d.wanted(ctx, data, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	found := d.providerData.runner.Status(ctx, d.providerData.Owner, wanted)
-	d.providerData.logPanics(ctx, found.Failures)
-	diagnostics.Add(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.providerData.OnUnreachable == config.ErrorUnreachable))
-	if resp.Diagnostics.HasError() {
+	found := p.runner.Status(ctx, p.Owner, wanted)
+	p.logPanics(ctx, found.Failures)
+	diagnostics.Add(diags, report.Unobserved("fleet_deployments", found.Failures, p.OnUnreachable == config.ErrorUnreachable))
+	if diags.HasError() {
 		return
 	}
 	data.setDeployments(found.Reports())
-	data.setOverview(found.Overview(wanted), d.providerData.masker)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
+	data.setOverview(found.Overview(wanted), p.masker)
 }
 
 // wanted returns the deployments that the data source selects. Their digests cover the objects that
 // values come from.
-func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsModel, diags *diag.Diagnostics) []target.Deployment {
-	render := renderDataSource{configuredDataSource: d.configuredDataSource}
-	result := render.deployments(ctx, renderModel{Bundles: data.Bundles, Targets: data.Targets}, diags)
+func (p *providerData) wanted(ctx context.Context, data *deploymentsModel, diags *diag.Diagnostics) []target.Deployment {
+	result := p.selected(ctx, &renderModel{Bundles: data.Bundles, Targets: data.Targets}, diags)
 	var failures []deploy.Failure
 	for _, failure := range result.Failures {
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
@@ -155,7 +141,7 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 			references[wanted.Cluster] = append(references[wanted.Cluster], of...)
 		}
 	}
-	state.ObjectVersions(d.providerData.runner.Versions(ctx, references)).Pin(result.Deployments)
+	state.ObjectVersions(p.runner.Versions(ctx, references)).Pin(result.Deployments)
 	return result.Deployments
 }
 

@@ -14,26 +14,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-var _ datasource.DataSourceWithConfigure = (*gitRepoDataSource)(nil)
-
-// gitRepoDataSource makes the same bundles as the resource. It is read while
-// planning and not again when a saved plan is applied, so it pins a branch.
-type gitRepoDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newGitRepoDataSource makes the same bundles as the resource. It is read while planning and not again
+// when a saved plan is applied, so it pins a branch.
 func newGitRepoDataSource() datasource.DataSource {
-	return &gitRepoDataSource{DataSourceName: "gitrepo"}
+	return framework.NewDataSource("gitrepo", gitRepoSchema, (*providerData).readGitRepo)
 }
 
-func (d *gitRepoDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func gitRepoSchema() schema.Schema {
 	attributes := framework.DataSource(gitRepoAttributes())
 	attributes["definitions"] = schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
 		MarkdownDescription: "The content of each bundle, as JSON with Fleet's field names, its files as name and SHA-256. Use it in CI to see how a change affects bundles.",
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "Builds bundles from a git repository or a local folder while planning, as the resource `fleet_gitrepo` does. " +
 			"A saved plan applies the commit that was found, even if the branch has moved since.",
 		Attributes: attributes,
@@ -46,25 +39,18 @@ type gitRepoDataModel struct {
 	Definitions types.Map `tfsdk:"definitions"`
 }
 
-func (d *gitRepoDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data gitRepoDataModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
-		return
-	}
+func (p *providerData) readGitRepo(ctx context.Context, data *gitRepoDataModel, diags *diag.Diagnostics) {
 	data.Commit, data.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	data.resolve(ctx, d.providerData, data.requestOf(ctx, gitRepoModel{}, &resp.Diagnostics), &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
+	data.resolve(ctx, p, data.requestOf(ctx, gitRepoModel{}, diags), diags)
+	if !diags.HasError() {
+		data.Definitions = p.definitions(ctx, data.Bundles, diags)
 	}
-	data.Definitions = d.definitions(ctx, data.Bundles, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-func (d *gitRepoDataSource) definitions(ctx context.Context, bundles types.Map, diags *diag.Diagnostics) types.Map {
+func (p *providerData) definitions(ctx context.Context, bundles types.Map, diags *diag.Diagnostics) types.Map {
 	definitions := map[string]attr.Value{}
 	for name, element := range elementsOf(bundles) {
-		made, err := d.providerData.source.Bundle(ctx, element.Descriptor, element.Digest)
+		made, err := p.source.Bundle(ctx, element.Descriptor, element.Digest)
 		if err != nil {
 			diagnostics.Add(diags, report.Failed("Cannot read bundle "+name, err))
 			continue

@@ -19,16 +19,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
-var _ datasource.DataSourceWithConfigure = (*imageTagsDataSource)(nil)
-
-// imageTagsDataSource finds the newest tag of an image by a policy.
-type imageTagsDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
-}
-
+// newImageTagsDataSource finds the newest tag of an image by a policy.
 func newImageTagsDataSource() datasource.DataSource {
-	return &imageTagsDataSource{DataSourceName: "image_tags"}
+	return framework.NewDataSource("image_tags", imageTagsSchema, (*providerData).readImageTags)
 }
 
 // The values of order in HCL.
@@ -37,7 +30,7 @@ const (
 	descending = "desc"
 )
 
-func (d *imageTagsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func imageTagsSchema() datasourceschema.Schema {
 	semver := framework.OptionalObject("The largest version in a range. Tags that are no semantic version do not count.", map[string]schema.Attribute{
 		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`, or `*` for all. Pre-releases count only if the range has one, as in `>=1.0.0-0`. Required."),
 	})
@@ -61,7 +54,7 @@ func (d *imageTagsDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 		"reference":  framework.ComputedString("Name, tag and digest: `ghcr.io/acme/web:1.4.2@sha256:…`."),
 		"tags":       framework.ComputedStrings("The tags that count, the newest first. At most 100."),
 	}
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "The newest tag of a container image by a policy, from an OCI registry, and its digest. It is read by each plan. " +
 			"A saved plan deploys the tag that was found. If the registry cannot be read, the plan fails, and nothing changes.",
 		Attributes: framework.DataSource(attributes),
@@ -99,19 +92,14 @@ type orderPolicyModel struct {
 	Order types.String `tfsdk:"order"`
 }
 
-func (d *imageTagsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data imageTagsModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
+func (p *providerData) readImageTags(ctx context.Context, data *imageTagsModel, diags *diag.Diagnostics) {
+	policy := data.policy(ctx, diags)
+	if diags.HasError() {
 		return
 	}
-	policy := data.policy(ctx, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	found, err := image.Find(ctx, d.providerData.fetcher, data.Image.ValueString(), policy)
+	found, err := image.Find(ctx, p.fetcher, data.Image.ValueString(), policy)
 	if err != nil {
-		diagnostics.Add(&resp.Diagnostics, report.NoTag(data.Image.ValueString(), err))
+		diagnostics.Add(diags, report.NoTag(data.Image.ValueString(), err))
 		return
 	}
 	data.Repository = types.StringValue(found.Image)
@@ -120,7 +108,6 @@ func (d *imageTagsDataSource) Read(ctx context.Context, req datasource.ReadReque
 	data.Reference = types.StringValue(found.Pinned())
 	const most = 100
 	data.Tags = framework.StringListValue(found.Tags[:min(most, len(found.Tags))])
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
 // policy converts from values of Terraform.

@@ -27,20 +27,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-var _ datasource.DataSourceWithConfigure = (*renderDataSource)(nil)
-
-// renderDataSource shows what would be deployed where. It reads no cluster.
-type renderDataSource struct {
-	framework.DataSourceName
-	configuredDataSource
+// newRenderDataSource shows what would be deployed where. It reads no cluster.
+func newRenderDataSource() datasource.DataSource {
+	return framework.NewDataSource("render", renderSchema, (*providerData).readRendered)
 }
-
-func newRenderDataSource() datasource.DataSource { return &renderDataSource{DataSourceName: "render"} }
 
 // defaultKubeVersion is the version of Kubernetes for charts if kube_version is not set.
 const defaultKubeVersion = "v1.36.0"
 
-func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func renderSchema() datasourceschema.Schema {
 	attributes := selectionAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
 		"clusters": schema.MapNestedAttribute{
@@ -67,7 +62,7 @@ func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 			"manifest": framework.ComputedString("The objects as YAML documents, hooks at the end. `crds/` of charts and hooks that Helm does not know are omitted."),
 		}),
 	})
-	resp.Schema = datasourceschema.Schema{
+	return datasourceschema.Schema{
 		MarkdownDescription: "Renders bundles for clusters, without connecting to any: the options and the objects of each deployment. " +
 			"With `clusters` set here it needs no connection and no credentials, so it runs anywhere, for example in a test of a pull request.",
 		Attributes: framework.DataSource(attributes),
@@ -103,14 +98,9 @@ func renderedTypes() map[string]attr.Type {
 	return framework.StringTypes("release", "namespace", "options", "manifest")
 }
 
-func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var data renderModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.providerData == nil {
-		return
-	}
-	result := d.deployments(ctx, data, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+func (p *providerData) readRendered(ctx context.Context, data *renderModel, diags *diag.Diagnostics) {
+	result := p.selected(ctx, data, diags)
+	if diags.HasError() {
 		return
 	}
 	version := cmp.Or(data.KubeVersion.ValueString(), defaultKubeVersion)
@@ -121,7 +111,7 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	}
 	var notRendered []deploy.Key
 	for i, deployment := range result.Deployments {
-		value, err := d.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
+		value, err := p.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
 			if !plan.StopsRendering(err) {
@@ -134,31 +124,30 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		}
 		rendered[deployment.Key()] = value
 	}
-	diagnostics.Add(&resp.Diagnostics, report.RenderFailures(failures, notRendered))
-	if resp.Diagnostics.HasError() {
+	diagnostics.Add(diags, report.RenderFailures(failures, notRendered))
+	if diags.HasError() {
 		return
 	}
 	data.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: renderedTypes()}, rendered)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-// deployments returns the deployments that the data source selects.
-func (d *renderDataSource) deployments(ctx context.Context, data renderModel, diags *diag.Diagnostics) target.Result {
-	clusters, unknown := d.providerData.clusters.Facts()
+// selected returns the deployments that the data source selects.
+func (p *providerData) selected(ctx context.Context, data *renderModel, diags *diag.Diagnostics) target.Result {
+	clusters, unknown := p.clusters.Facts()
 	if !data.Clusters.IsNull() {
 		clusters, unknown = inlineClusters(ctx, data.Clusters, diags), nil
 	}
-	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.providerData.ClustersUnknown || d.providerData.GroupsUnknown)) {
+	if len(unknown) > 0 || (data.Clusters.IsNull() && (p.ClustersUnknown || p.GroupsUnknown)) {
 		diagnostics.Add(diags, report.RenderClustersUnknown())
 		return target.Result{}
 	}
-	bundles, reason := d.providerData.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
+	bundles, reason := p.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
 	diagnostics.Add(diags, report.RenderUnknown(reason))
 	rules := fleetschema.RulesOf(ctx, data.Targets, diags)
 	if diags.HasError() {
 		return target.Result{}
 	}
-	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.providerData.Groups, Evaluator: d.providerData.sandbox})
+	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: p.Groups, Evaluator: p.sandbox})
 	if err != nil {
 		diagnostics.Add(diags, report.RuleFailure("fleet_render", err))
 	}
@@ -175,8 +164,8 @@ func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnost
 	return clusters
 }
 
-func (d *renderDataSource) render(ctx context.Context, deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
-	manifest, hooks, err := d.providerData.charts.Template(ctx, deployment, version)
+func (p *providerData) render(ctx context.Context, deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
+	manifest, hooks, err := p.charts.Template(ctx, deployment, version)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -16,13 +15,6 @@ import (
 type configured struct{ providerData *providerData }
 
 func (c *configured) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
-}
-
-// configuredDataSource gives a data source the data of the configured provider.
-type configuredDataSource struct{ providerData *providerData }
-
-func (c *configuredDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
 }
 
