@@ -124,9 +124,8 @@ func (m Model) windows(ctx context.Context, hasEngine bool, diags *diag.Diagnost
 		diagnostics.Add(diags, report.InvalidWindow(name, err))
 		made.Windows = append(made.Windows, read)
 	}
-	for i, value := range m.Schedules.Elements() {
-		text, _ := value.(types.String)
-		read, err := window.ReadSchedule(text.ValueString())
+	for i, text := range framework.Strings(ctx, m.Schedules, diags) {
+		read, err := window.ReadSchedule(text)
 		diagnostics.Add(diags, report.InvalidSchedule(i, err))
 		made.Windows = append(made.Windows, read)
 	}
@@ -137,12 +136,7 @@ func (m windowModel) specification(ctx context.Context, name string, diags *diag
 	made := window.Specification{
 		Name: name, Effect: window.Effect(m.Effect.ValueString()), Cron: m.Cron.ValueString(), Duration: m.Duration.ValueString(), TimeZone: m.TimeZone.ValueString(),
 		Clusters: window.Clusters{All: m.Targets.IsNull(), Rules: fleetschema.RulesOf(ctx, m.Targets, diags)},
-		Bundles:  window.Bundles{Selector: fleetschema.SelectorOf(ctx, m.BundleSelector, diags)}, CorrectsDrift: m.CorrectDrift.ValueBool(),
-	}
-	for _, value := range m.Bundles.Elements() {
-		if text, ok := value.(types.String); ok {
-			made.Bundles.Names = append(made.Bundles.Names, text.ValueString())
-		}
+		Bundles:  window.Bundles{Names: framework.Strings(ctx, m.Bundles, diags), Selector: fleetschema.SelectorOf(ctx, m.BundleSelector, diags)}, CorrectsDrift: m.CorrectDrift.ValueBool(),
 	}
 	if !m.Weekly.IsNull() {
 		var weekly weeklyModel
