@@ -2,6 +2,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,14 +84,12 @@ func compare(before, after []Document, texts *HCLSides) ([]ObjectChange, error) 
 
 func comparePlaces(a, b documentKey) int {
 	switch {
-	case a.hook != b.hook && b.hook:
+	case a.hook == b.hook:
+		return cmp.Or(strings.Compare(a.key, b.key), a.number-b.number)
+	case b.hook:
 		return -1
-	case a.hook != b.hook:
-		return 1
-	case a.key != b.key:
-		return strings.Compare(a.key, b.key)
 	}
-	return a.number - b.number
+	return 1
 }
 
 // byPlace returns the contents of documents by their keys. Documents with equal keys are numbered

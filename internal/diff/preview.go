@@ -36,10 +36,11 @@ type Preview struct {
 
 // DeploymentDiff is the text of a preview, shortened to what is shown.
 type DeploymentDiff struct {
-	cluster, bundle string
-	kind            ChangeKind
-	title           string
-	lines           []string
+	Cluster, Bundle string
+
+	kind  ChangeKind
+	title string
+	lines []string
 }
 
 const (
@@ -81,7 +82,7 @@ func (p Preview) IsEmpty() bool { return p.Brief && len(p.shown()) == 0 }
 // Diff returns the text of a preview.
 func (p Preview) Diff() DeploymentDiff {
 	p.Objects = p.shown()
-	made := DeploymentDiff{cluster: p.Cluster, bundle: p.Bundle, kind: p.Kind, title: p.title()}
+	made := DeploymentDiff{Cluster: p.Cluster, Bundle: p.Bundle, kind: p.Kind, title: p.title()}
 	for _, note := range p.Notes {
 		made.lines = append(made.lines, "("+note+")")
 	}
@@ -93,6 +94,17 @@ func (p Preview) Diff() DeploymentDiff {
 	}
 	made.lines = append(made.lines, shortened(body, begins)...)
 	return made
+}
+
+// Parts returns the diff for a report that shows the deployment separately: the notes of the diff,
+// and its lines.
+func (d DeploymentDiff) Parts() (notes []string, text string) {
+	lines := d.lines
+	for len(lines) > 0 && strings.HasPrefix(lines[0], "(") {
+		notes = append(notes, strings.TrimSuffix(strings.TrimPrefix(lines[0], "("), ")"))
+		lines = lines[1:]
+	}
+	return notes, strings.Join(lines, "\n")
 }
 
 // shortened leaves out the lines after maxLines, and states how many. begins contains the index of
@@ -125,30 +137,18 @@ func counted(number int, thing string) string {
 
 // title describes how a deployment changes, with numbers as in a summary.
 func (p Preview) title() string {
-	var added, changed, removed, stay int
+	numbers := map[string]int{}
 	for _, altered := range p.Objects {
-		switch {
-		case altered.Before == "":
-			added++
-		case altered.After != "":
-			changed++
-		case altered.Stays:
-			stay++
-		default:
-			removed++
-		}
+		numbers[altered.sign()]++
 	}
 	kind := map[ChangeKind]string{Removed: " is removed", Modified: "", Added: " is added"}[p.Kind]
 	if len(p.Objects) == 0 {
 		return kind + ": no object changes"
 	}
 	var counts []string
-	for _, of := range []struct {
-		sign   string
-		number int
-	}{{"+", added}, {"~", changed}, {"-", removed}, {"=", stay}} {
-		if of.number > 0 {
-			counts = append(counts, fmt.Sprintf("%s%d", of.sign, of.number))
+	for _, sign := range []string{"+", "~", "-", "="} {
+		if number := numbers[sign]; number > 0 {
+			counts = append(counts, fmt.Sprintf("%s%d", sign, number))
 		}
 	}
 	return kind + ": objects " + strings.Join(counts, " ")

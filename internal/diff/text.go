@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,31 +39,25 @@ func Join(diffs []DeploymentDiff) string {
 // share merges equal diffs, in the order of their kinds, bundles and first clusters.
 func share(diffs []DeploymentDiff) []sharedDiff {
 	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b DeploymentDiff) int {
-		if a.kind != b.kind {
-			return int(a.kind - b.kind)
-		}
-		if a.bundle != b.bundle {
-			return strings.Compare(a.bundle, b.bundle)
-		}
-		return strings.Compare(a.cluster, b.cluster)
+		return cmp.Or(int(a.kind-b.kind), strings.Compare(a.Bundle, b.Bundle), strings.Compare(a.Cluster, b.Cluster))
 	})
 	var shared []sharedDiff
 	at := map[string]int{}
 	for _, diff := range sorted {
-		key := strings.Join(append([]string{fmt.Sprint(diff.kind), diff.bundle, diff.title}, diff.lines...), "\n")
+		key := strings.Join(append([]string{fmt.Sprint(diff.kind), diff.Bundle, diff.title}, diff.lines...), "\n")
 		i, known := at[key]
 		if !known {
 			i = len(shared)
 			at[key] = i
 			shared = append(shared, sharedDiff{diff: diff})
 		}
-		shared[i].clusters = append(shared[i].clusters, diff.cluster)
+		shared[i].clusters = append(shared[i].clusters, diff.Cluster)
 	}
 	return shared
 }
 
 func (d sharedDiff) head() string {
-	return d.diff.bundle + " on " + Clusters(d.clusters) + d.diff.title
+	return d.diff.Bundle + " on " + Clusters(d.clusters) + d.diff.title
 }
 
 // Clusters lists the names of clusters, at most maxClusters and the number of the others.

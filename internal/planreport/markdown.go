@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 const (
@@ -72,16 +73,9 @@ func leftOut(blocks []block) string {
 		numbers[b.thing]++
 	}
 	for i, thing := range things {
-		things[i] = counted(numbers[thing], thing)
+		things[i] = status.Number(numbers[thing], thing)
 	}
 	return "**Left out**, because a comment is limited: " + cmp.Or(strings.Join(things, ", "), "a heading") + ". The HTML and the JSON have everything."
-}
-
-func counted(number int, thing string) string {
-	if number == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", number, thing)
 }
 
 func summaryBlocks(targets []Target) []block {
@@ -140,22 +134,10 @@ func (d *Deployment) shown() Action {
 }
 
 func markOf(action Action) string {
-	switch action {
-	case takenOver:
-		return "» taken over"
-	case Add:
-		return "+ added"
-	case Change:
-		return "~ changed"
-	case Remove:
-		return "− removed"
-	case Keep:
-		return "= kept"
-	case Held:
-		return "‖ held"
-	case Unknown:
+	marks := map[Action]string{
+		takenOver: "» taken over", Add: "+ added", Change: "~ changed", Remove: "− removed", Keep: "= kept", Held: "‖ held",
 	}
-	return "? unknown"
+	return cmp.Or(marks[action], "? unknown")
 }
 
 func named(clusters []string) string {
@@ -325,7 +307,7 @@ func objectLines(objects []Object) string {
 	lines := make([]string, 0, len(objects))
 	for i, object := range objects {
 		if i == maxObjects {
-			lines = append(lines, "... "+counted(len(objects)-i, "more object"))
+			lines = append(lines, "... "+status.Number(len(objects)-i, "more object"))
 			break
 		}
 		lines = append(lines, signs[object.Change]+object.Key)

@@ -79,8 +79,7 @@ func (t *Target) addDeployments(deployments map[deploy.Key]*Deployment) {
 		}
 		bundles[key.Bundle] = true
 	}
-	t.Bundles = slices.AppendSeq(make([]string, 0, len(bundles)), maps.Keys(bundles))
-	slices.Sort(t.Bundles)
+	t.Bundles = orEmpty(slices.Sorted(maps.Keys(bundles)))
 }
 
 // maxSubject is how many bytes of the subject of a commit, and of its author, are in a report.
@@ -208,10 +207,8 @@ func (in *Input) written(wanted target.Deployment) *Deployment {
 
 // objectChanges compares the hashes of objects. A hash of "" is unknown.
 func objectChanges(before, after map[string]string) (changes []Object, unchanged int) {
-	keys := maps.Clone(before)
-	if keys == nil {
-		keys = map[string]string{}
-	}
+	keys := map[string]string{}
+	maps.Copy(keys, before)
 	maps.Copy(keys, after)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		was, had := before[key]
@@ -284,7 +281,7 @@ func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
 // addDiffs adds the texts of changes. Equal texts are added once.
 func (t *Target) addDiffs(found preview.DiffReport, deployments map[deploy.Key]*Deployment) {
 	for _, of := range found.Diffs {
-		d := deployments[deploy.Key{Cluster: of.Cluster(), Bundle: of.Bundle()}]
+		d := deployments[deploy.Key{Cluster: of.Cluster, Bundle: of.Bundle}]
 		if d == nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package planreport
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +24,7 @@ func readReport(path string, parse func([]byte) (Report, error)) Report {
 	if err != nil {
 		return Report{}
 	}
-	report, err := parse(content)
-	if err != nil {
-		return Report{}
-	}
+	report, _ := parse(content) // It is empty after an error.
 	return report
 }
 
@@ -62,8 +60,7 @@ func readLimited(from io.Reader) ([]byte, error) {
 // parseJSON reads a report. Other programs may have written any part of it.
 func parseJSON(content []byte) (Report, error) {
 	var report Report
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	if err := decoder.Decode(&report); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(content)).Decode(&report); err != nil {
 		return Report{}, fmt.Errorf("reading a report: %w", err)
 	}
 	if report.Format != Format {
@@ -86,7 +83,7 @@ func parseJSON(content []byte) (Report, error) {
 func (t *Target) isOrdered() bool {
 	for i := 1; i < len(t.Deployments); i++ {
 		a, b := t.Deployments[i-1], t.Deployments[i]
-		if a.Cluster > b.Cluster || a.Cluster == b.Cluster && a.Bundle >= b.Bundle {
+		if cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle)) >= 0 {
 			return false
 		}
 	}

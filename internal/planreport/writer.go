@@ -101,12 +101,11 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 			errs = append(errs, fmt.Errorf("writing %s: %w", of.path, err))
 		}
 	}
-	err := errors.Join(errs...)
-	if err == nil || w.failed {
+	if w.failed {
 		return nil
 	}
-	w.failed = true
-	return err
+	w.failed = len(errs) > 0
+	return errors.Join(errs...)
 }
 
 // write updates a file with the entries of this process.
@@ -166,9 +165,6 @@ func (t *Target) isRepeatedBy(other *Target) bool {
 
 // isRepeated reports whether two deployments are the same without what was read from clusters.
 func isRepeated(stored, own Deployment) bool {
-	stored.Notes = nil
-	stored.Diff = ""
-	own.Notes = nil
-	own.Diff = ""
+	stored.Notes, stored.Diff = own.Notes, own.Diff
 	return reflect.DeepEqual(stored, own)
 }
