@@ -108,8 +108,8 @@ func New(policies []Policy, clusters []target.Cluster, groups []target.Group) (*
 // of the first policy that has one.
 func (s *Set) ServiceAccount(d Deployment) string {
 	for i := range s.policies {
-		if p := &s.policies[i]; p.accounts != nil && p.accounts.preset != "" && p.matches(d) {
-			return p.accounts.preset
+		if p := &s.policies[i]; p.Accounts != nil && p.Accounts.Default != "" && p.matches(d) {
+			return p.Accounts.Default
 		}
 	}
 	return ""
@@ -167,9 +167,11 @@ func (s *Set) NeedsObjects(d Deployment) bool {
 }
 
 func (c *compiled) readsObjects() bool {
-	return c.namespaces != nil || c.allowed != nil || c.denied != nil || !c.clusterScoped || c.registries != nil ||
-		c.objectLabels != nil || c.annotations != nil || c.maxObjects >= 0 || c.maxReplicas >= 0
+	return c.namespaces != nil || c.allowed != nil || c.denied != nil || c.refusesClusterScoped() || c.registries != nil ||
+		c.objectLabels != nil || c.annotations != nil || c.MaxObjects != nil || c.MaxReplicas != nil
 }
+
+func (c *compiled) refusesClusterScoped() bool { return c.ClusterScoped != nil && !*c.ClusterScoped }
 
 // maxViolations limits the violations of one policy in one deployment.
 const maxViolations = 1000
@@ -185,7 +187,7 @@ func (c *checker) add(rule string, of *object, text string) {
 	if len(c.found) >= maxViolations {
 		return
 	}
-	violation := Violation{Policy: c.policy.name, Action: c.policy.action, Rule: rule, Cluster: c.deployment.Cluster, Bundle: c.deployment.Bundle, Text: text}
+	violation := Violation{Policy: c.policy.Name, Action: c.policy.Action, Rule: rule, Cluster: c.deployment.Cluster, Bundle: c.deployment.Bundle, Text: text}
 	if of != nil {
 		violation.Object = of.Key()
 		violation.File = of.File
@@ -204,13 +206,11 @@ func (c *checker) checkDeployment() {
 	if !p.namespaces.allow(d.Namespace) {
 		c.add(ruleNamespaces, nil, fmt.Sprintf("the namespace %s of the release is not allowed (%s)", shown(d.Namespace), p.namespaces))
 	}
-	if p.accounts != nil {
-		switch {
-		case d.ServiceAccount == "" && p.accounts.required:
-			c.add(ruleServiceAccounts, nil, "the deployment has no service account, and one is required")
-		case d.ServiceAccount != "" && !p.accounts.allowed.allow(d.ServiceAccount):
-			c.add(ruleServiceAccounts, nil, fmt.Sprintf("the service account %s is not allowed (%s)", shown(d.ServiceAccount), p.accounts.allowed))
-		}
+	switch {
+	case d.ServiceAccount == "" && p.Accounts != nil && p.Accounts.Required:
+		c.add(ruleServiceAccounts, nil, "the deployment has no service account, and one is required")
+	case d.ServiceAccount != "" && !p.accounts.allow(d.ServiceAccount):
+		c.add(ruleServiceAccounts, nil, fmt.Sprintf("the service account %s is not allowed (%s)", shown(d.ServiceAccount), p.accounts))
 	}
 	if p.fleet != nil {
 		c.checkFleet(p.fleet)
@@ -230,8 +230,8 @@ func (c *checker) checkCharts() {
 
 func (c *checker) checkObjects(objects []object) {
 	p := c.policy
-	if p.maxObjects >= 0 && int64(len(objects)) > p.maxObjects {
-		c.add(ruleMaxObjects, nil, fmt.Sprintf("it has %d objects, and at most %d are allowed", len(objects), p.maxObjects))
+	if p.MaxObjects != nil && int64(len(objects)) > *p.MaxObjects {
+		c.add(ruleMaxObjects, nil, fmt.Sprintf("it has %d objects, and at most %d are allowed", len(objects), *p.MaxObjects))
 	}
 	for i := range objects {
 		c.checkIdentity(&objects[i])
@@ -250,7 +250,7 @@ func (c *checker) checkIdentity(o *object) {
 	if p.denied.match(names...) {
 		c.add(ruleDeniedKinds, o, "the kind is denied")
 	}
-	if !p.clusterScoped && o.isClusterScoped() {
+	if p.refusesClusterScoped() && o.isClusterScoped() {
 		c.add(ruleClusterScoped, o, "objects without a namespace are not allowed")
 	}
 	if namespace := o.inNamespace(); namespace != "" && !p.namespaces.allow(namespace) {
@@ -271,8 +271,8 @@ func (c *checker) checkContent(o *object) {
 	for _, required := range p.annotations {
 		c.checkRequired(ruleAnnotations, "annotation", o, o.annotations, required)
 	}
-	if p.maxReplicas >= 0 && o.replicas > p.maxReplicas {
-		c.add(ruleMaxReplicas, o, fmt.Sprintf("%d replicas are more than %d", o.replicas, p.maxReplicas))
+	if p.MaxReplicas != nil && o.replicas > *p.MaxReplicas {
+		c.add(ruleMaxReplicas, o, fmt.Sprintf("%d replicas are more than %d", o.replicas, *p.MaxReplicas))
 	}
 }
 

@@ -4,9 +4,11 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/labels"
@@ -88,38 +90,27 @@ type ServiceAccounts struct {
 
 // compiled is a policy that is compiled for checks.
 type compiled struct {
-	name     string
-	action   Action
+	Policy
+
 	clusters map[string]bool // nil for all.
 	bundles  patterns
 	labels   labels.Selector // nil for all.
 	from     patterns
-	origin   origin
 
 	repositories    patterns
 	charts          []allowedChart // nil for no rule.
 	namespaces      patterns
-	accounts        *allowedAccounts
+	accounts        patterns // Those that Accounts allows.
 	allowed, denied patterns
-	clusterScoped   bool
 	registries      patterns
 	objectLabels    []requirement
 	annotations     []requirement
-	maxObjects      int64 // negative for no limit.
-	maxReplicas     int64
-	fleet           *fleetRules
 }
 
 type allowedChart struct {
 	source  pattern
 	version *semver.Constraints
 	text    string
-}
-
-type allowedAccounts struct {
-	allowed  patterns
-	preset   string
-	required bool
 }
 
 type requirement struct {
@@ -131,17 +122,12 @@ type requirement struct {
 const maxPolicies = 1000
 
 func (p Policy) compile(clusters []target.Cluster, groups []target.Group) (compiled, error) {
-	c := compiled{
-		name: p.Name, action: p.Action, origin: p.Scope.origin, fleet: p.fleet,
-		clusterScoped: p.ClusterScoped == nil || *p.ClusterScoped, maxObjects: limitOf(p.MaxObjects), maxReplicas: limitOf(p.MaxReplicas),
-	}
-	if c.action == "" {
-		c.action = Deny
-	}
+	c := compiled{Policy: p}
+	c.Action = cmp.Or(p.Action, Deny)
 	if p.hasNoRules() {
 		return compiled{}, errors.New("it has no rules")
 	}
-	if err := c.compileScope(p, clusters, groups); err != nil {
+	if err := c.compileScope(clusters, groups); err != nil {
 		return compiled{}, err
 	}
 	for _, list := range []struct {
@@ -160,14 +146,7 @@ func (p Policy) compile(clusters []target.Cluster, groups []target.Group) (compi
 			return compiled{}, fmt.Errorf("%s: %w", list.field, err)
 		}
 	}
-	return c, errors.Join(c.compileCharts(p), c.compileAccounts(p), c.compileRequirements(p))
-}
-
-func limitOf(limit *int64) int64 {
-	if limit == nil {
-		return -1
-	}
-	return *limit
+	return c, errors.Join(c.compileCharts(), c.compileAccounts(), c.compileRequirements())
 }
 
 func (p Policy) hasNoRules() bool {
@@ -176,19 +155,19 @@ func (p Policy) hasNoRules() bool {
 }
 
 // compileScope refuses a scope that would select nothing: no one would notice such a policy.
-func (c *compiled) compileScope(p Policy, clusters []target.Cluster, groups []target.Group) (err error) {
+func (c *compiled) compileScope(clusters []target.Cluster, groups []target.Group) (err error) {
 	invalid := func(field string, err error) error {
 		return fmt.Errorf("applies_to.%s: %w", field, err)
 	}
 	empty := errors.New("the list is empty, so the policy would apply to nothing")
-	if p.Scope.Clusters != nil {
-		if len(p.Scope.Clusters) == 0 {
+	if c.Scope.Clusters != nil {
+		if len(c.Scope.Clusters) == 0 {
 			return invalid("clusters", empty)
 		}
-		if slices.Contains(p.Scope.Clusters, target.Rule{}) {
+		if slices.Contains(c.Scope.Clusters, target.Rule{}) {
 			return invalid("clusters", errors.New("an element without criteria matches no cluster"))
 		}
-		matched, err := target.Match(p.Scope.Clusters, clusters, groups)
+		matched, err := target.Match(c.Scope.Clusters, clusters, groups)
 		if err != nil {
 			return invalid("clusters", err)
 		}
@@ -197,31 +176,31 @@ func (c *compiled) compileScope(p Policy, clusters []target.Cluster, groups []ta
 			c.clusters[cluster.Name] = true
 		}
 	}
-	for field, list := range map[string][]string{"bundles": p.Scope.Bundles, "repositories": p.Scope.Repositories} {
+	for field, list := range map[string][]string{"bundles": c.Scope.Bundles, "repositories": c.Scope.Repositories} {
 		if list != nil && len(list) == 0 {
 			return invalid(field, empty)
 		}
 	}
-	if c.bundles, err = compileGlobs(p.Scope.Bundles); err != nil {
+	if c.bundles, err = compileGlobs(c.Scope.Bundles); err != nil {
 		return invalid("bundles", err)
 	}
-	if c.from, err = compileGlobs(p.Scope.Repositories); err != nil {
+	if c.from, err = compileGlobs(c.Scope.Repositories); err != nil {
 		return invalid("repositories", err)
 	}
-	if p.Scope.BundleSelector != nil {
-		if c.labels, err = p.Scope.BundleSelector.Compile(); err != nil {
+	if c.Scope.BundleSelector != nil {
+		if c.labels, err = c.Scope.BundleSelector.Compile(); err != nil {
 			return invalid("bundle_selector", err)
 		}
 	}
 	return nil
 }
 
-func (c *compiled) compileCharts(p Policy) error {
-	if p.Charts == nil {
+func (c *compiled) compileCharts() error {
+	if c.Charts == nil {
 		return nil
 	}
 	c.charts = []allowedChart{}
-	for _, chart := range p.Charts {
+	for _, chart := range c.Charts {
 		source, err := compileGlob(chart.Source)
 		if err != nil {
 			return fmt.Errorf("charts: %w", err)
@@ -238,25 +217,24 @@ func (c *compiled) compileCharts(p Policy) error {
 	return nil
 }
 
-func (c *compiled) compileAccounts(p Policy) (err error) {
-	if p.Accounts == nil {
+func (c *compiled) compileAccounts() (err error) {
+	if c.Accounts == nil {
 		return nil
 	}
-	c.accounts = &allowedAccounts{preset: p.Accounts.Default, required: p.Accounts.Required}
-	if c.accounts.allowed, err = compileGlobs(p.Accounts.Allowed); err != nil {
+	if c.accounts, err = compileGlobs(c.Accounts.Allowed); err != nil {
 		return fmt.Errorf("service_accounts.allowed: %w", err)
 	}
-	if c.accounts.preset != "" && !c.accounts.allowed.allow(c.accounts.preset) {
-		return fmt.Errorf("service_accounts.default: %q is not in allowed", c.accounts.preset)
+	if c.Accounts.Default != "" && !c.accounts.allow(c.Accounts.Default) {
+		return fmt.Errorf("service_accounts.default: %q is not in allowed", c.Accounts.Default)
 	}
 	return nil
 }
 
-func (c *compiled) compileRequirements(p Policy) (err error) {
-	if c.objectLabels, err = requirementsOf(p.Labels); err != nil {
+func (c *compiled) compileRequirements() (err error) {
+	if c.objectLabels, err = requirementsOf(c.Labels); err != nil {
 		return fmt.Errorf("labels: %w", err)
 	}
-	if c.annotations, err = requirementsOf(p.Annotations); err != nil {
+	if c.annotations, err = requirementsOf(c.Annotations); err != nil {
 		return fmt.Errorf("annotations: %w", err)
 	}
 	return nil
@@ -269,7 +247,7 @@ func (c *compiled) matches(d Deployment) bool {
 		c.bundles != nil && !c.bundles.match(d.Bundle),
 		c.labels != nil && !c.labels.Matches(labels.Set(d.Labels)),
 		c.from != nil && (d.Repository == "" || !c.from.match(d.Repository)),
-		c.origin != anyOrigin && c.origin != d.origin():
+		c.Scope.origin != anyOrigin && c.Scope.origin != d.origin():
 		return false
 	}
 	return true
@@ -292,4 +270,25 @@ func Masked(violations []Violation, mask func(text string) string) []Violation {
 		violations[i].Text, violations[i].Object = mask(violations[i].Text), mask(violations[i].Object)
 	}
 	return violations
+}
+
+// allows reports whether a chart is allowed. The version of a dependency is not known, so only its
+// address is compared.
+func (a allowedChart) allows(chart ChartSource) bool {
+	if !a.source.re.MatchString(chart.Address) {
+		return false
+	}
+	if a.version == nil || chart.IsDependency {
+		return true
+	}
+	version, err := semver.NewVersion(chart.Version)
+	return err == nil && a.version.Check(version)
+}
+
+func textOf(charts []allowedChart) string {
+	list := make(patterns, len(charts))
+	for i, chart := range charts {
+		list[i] = pattern{text: strings.TrimSpace(chart.text)}
+	}
+	return list.String()
 }
