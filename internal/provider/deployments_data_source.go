@@ -129,20 +129,16 @@ func (p *providerData) readDeployments(ctx context.Context, data *deploymentsMod
 // wanted returns the deployments that the data source selects. Their digests cover the objects that
 // values come from.
 func (p *providerData) wanted(ctx context.Context, data *deploymentsModel, diags *diag.Diagnostics) []target.Deployment {
-	result := p.selected(ctx, &renderModel{Bundles: data.Bundles, Targets: data.Targets}, diags)
-	var failures []deploy.Failure
-	for _, failure := range result.Failures {
-		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
-	}
+	deployments, failures := p.selected(ctx, &renderModel{Bundles: data.Bundles, Targets: data.Targets}, diags)
 	diagnostics.Add(diags, report.PlanFailures("fleet_deployments", failures))
 	references := map[string][]target.Reference{}
-	for _, wanted := range result.Deployments {
+	for _, wanted := range deployments {
 		if of := wanted.References(); len(of) > 0 {
 			references[wanted.Cluster] = append(references[wanted.Cluster], of...)
 		}
 	}
-	state.ObjectVersions(p.runner.Versions(ctx, references)).Pin(result.Deployments)
-	return result.Deployments
+	state.ObjectVersions(p.runner.Versions(ctx, references)).Pin(deployments)
+	return deployments
 }
 
 // setDeployments converts to values of Terraform.

@@ -79,17 +79,17 @@ type imageTagsModel struct {
 }
 
 type imagePolicyModel struct {
-	SemVer       types.Object `tfsdk:"semver"`
-	Alphabetical types.Object `tfsdk:"alphabetical"`
-	Numerical    types.Object `tfsdk:"numerical"`
+	SemVer       *semverPolicyModel `tfsdk:"semver"`
+	Alphabetical *orderPolicyModel  `tfsdk:"alphabetical"`
+	Numerical    *orderPolicyModel  `tfsdk:"numerical"`
 }
 
 type semverPolicyModel struct {
-	Range types.String `tfsdk:"range"`
+	Range string `tfsdk:"range"`
 }
 
 type orderPolicyModel struct {
-	Order types.String `tfsdk:"order"`
+	Order string `tfsdk:"order"`
 }
 
 func (p *providerData) readImageTags(ctx context.Context, data *imageTagsModel, diags *diag.Diagnostics) {
@@ -117,22 +117,14 @@ func (m imageTagsModel) policy(ctx context.Context, diags *diag.Diagnostics) ima
 		return policy
 	}
 	var of imagePolicyModel
-	diags.Append(framework.As(ctx, m.Policy, &of)...)
-	var (
-		versions semverPolicyModel
-		order    orderPolicyModel
-	)
+	framework.AsPlain(ctx, m.Policy, &of, diags)
 	switch {
-	case !of.SemVer.IsNull():
-		diags.Append(framework.As(ctx, of.SemVer, &versions)...)
-		policy.Range = versions.Range.ValueString()
-	case !of.Alphabetical.IsNull():
-		policy.By = image.Alphabetical
-		diags.Append(framework.As(ctx, of.Alphabetical, &order)...)
-	case !of.Numerical.IsNull():
-		policy.By = image.Numerical
-		diags.Append(framework.As(ctx, of.Numerical, &order)...)
+	case of.SemVer != nil:
+		policy.Range = of.SemVer.Range
+	case of.Alphabetical != nil:
+		policy.By, policy.Smallest = image.Alphabetical, of.Alphabetical.Order == ascending
+	case of.Numerical != nil:
+		policy.By, policy.Smallest = image.Numerical, of.Numerical.Order == ascending
 	}
-	policy.Smallest = order.Order.ValueString() == ascending
 	return policy
 }

@@ -99,25 +99,21 @@ func renderedTypes() map[string]attr.Type {
 }
 
 func (p *providerData) readRendered(ctx context.Context, data *renderModel, diags *diag.Diagnostics) {
-	result := p.selected(ctx, data, diags)
+	deployments, failures := p.selected(ctx, data, diags)
 	if diags.HasError() {
 		return
 	}
 	version := cmp.Or(data.KubeVersion.ValueString(), defaultKubeVersion)
 	rendered := map[string]attr.Value{}
-	var failures []deploy.Failure
-	for _, failure := range result.Failures {
-		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
-	}
 	var notRendered []deploy.Key
-	for i, deployment := range result.Deployments {
+	for i, deployment := range deployments {
 		value, err := p.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
 			if !plan.StopsRendering(err) {
 				continue
 			}
-			for _, later := range result.Deployments[i+1:] {
+			for _, later := range deployments[i+1:] {
 				notRendered = append(notRendered, deploy.KeyOf(later))
 			}
 			break
@@ -131,27 +127,30 @@ func (p *providerData) readRendered(ctx context.Context, data *renderModel, diag
 	data.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: renderedTypes()}, rendered)
 }
 
-// selected returns the deployments that the data source selects.
-func (p *providerData) selected(ctx context.Context, data *renderModel, diags *diag.Diagnostics) target.Result {
+// selected returns the deployments that a data source selects, and those that fail.
+func (p *providerData) selected(ctx context.Context, data *renderModel, diags *diag.Diagnostics) (deployments []target.Deployment, failures []deploy.Failure) {
 	clusters, unknown := p.clusters.Facts()
 	if !data.Clusters.IsNull() {
 		clusters, unknown = inlineClusters(ctx, data.Clusters, diags), nil
 	}
 	if len(unknown) > 0 || (data.Clusters.IsNull() && (p.ClustersUnknown || p.GroupsUnknown)) {
 		diagnostics.Add(diags, report.RenderClustersUnknown())
-		return target.Result{}
+		return nil, nil
 	}
 	bundles, reason := p.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
 	diagnostics.Add(diags, report.RenderUnknown(reason))
 	rules := fleetschema.RulesOf(ctx, data.Targets, diags)
 	if diags.HasError() {
-		return target.Result{}
+		return nil, nil
 	}
 	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: p.Groups, Evaluator: p.sandbox})
 	if err != nil {
 		diagnostics.Add(diags, report.RuleFailure("fleet_render", err))
 	}
-	return result
+	for _, failure := range result.Failures {
+		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
+	}
+	return result.Deployments, failures
 }
 
 func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnostics) []target.Cluster {

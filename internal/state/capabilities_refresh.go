@@ -66,7 +66,7 @@ func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deploym
 		clusters  []string
 	)
 	for i, d := range wanted {
-		if depends, err := r.DependsOnCluster(d); (depends || err != nil) && !isFixed(d) && r.IsConnectable(d.Cluster) {
+		if r.mayDepend(d) && r.IsConnectable(d.Cluster) {
 			depending, clusters = append(depending, i), append(clusters, d.Cluster)
 		}
 	}
@@ -87,14 +87,16 @@ func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deploym
 	return found
 }
 
+// mayDepend reports whether a deployment can depend on the capabilities of its cluster.
+func (r CapabilityReader) mayDepend(d target.Deployment) bool {
+	depends, err := r.DependsOnCluster(d)
+	return (depends || err != nil) && !isFixed(d)
+}
+
 // AfterWrite returns the capabilities after deployments were written, nil if no wanted
 // deployment can depend on them.
 func (r CapabilityReader) AfterWrite(ctx context.Context, known ClusterCapabilities, wanted, written []target.Deployment) ClusterCapabilities {
-	depends := slices.ContainsFunc(wanted, func(d target.Deployment) bool {
-		depends, err := r.DependsOnCluster(d)
-		return (depends || err != nil) && !isFixed(d)
-	})
-	if !depends {
+	if !slices.ContainsFunc(wanted, r.mayDepend) {
 		return nil
 	}
 	var clusters []string

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,13 +35,7 @@ type DeploymentDrift struct {
 // DriftStateOf returns the drift state of records. shown is true if the state shows their objects.
 func DriftStateOf(records map[deploy.Key]deploy.Record, shown bool) DriftState {
 	var kept DriftState
-	keys := make([]deploy.Key, 0, len(records))
-	for key := range records {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b deploy.Key) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
+	keys := slices.SortedFunc(maps.Keys(records), deploy.Key.Compare)
 	if !shown {
 		kept.Usual = usual(keys, records)
 	}

@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
@@ -110,4 +111,33 @@ func (a Apply) stillDeployed() map[deploy.Key]deploy.Record {
 		records[key] = a.Records[key]
 	}
 	return records
+}
+
+// MergeNeeds returns the order of all bundles that are wanted or still deployed. wanted are the
+// bundles that each wanted bundle is deployed after.
+func MergeNeeds(known, wanted map[string][]string, records map[deploy.Key]deploy.Record) map[string][]string {
+	merged := map[string][]string{}
+	maps.Copy(merged, wanted)
+	for key := range records {
+		if _, ok := wanted[key.Bundle]; !ok && len(known[key.Bundle]) > 0 {
+			merged[key.Bundle] = known[key.Bundle]
+		}
+	}
+	return merged
+}
+
+// MergeOrphans returns the orphans after a refresh. Orphans are replaced only if the refresh saw
+// all clusters: only then is a missing orphan really removed. Orphans in namespaces that were not
+// listed stay.
+func MergeOrphans(known []deploy.Orphan, observation deploy.Observation) []deploy.Orphan {
+	if !observation.AllSeen {
+		return known
+	}
+	var merged []deploy.Orphan
+	for _, orphan := range known {
+		if listed := observation.Listed[orphan.Cluster]; len(listed) > 0 && !slices.Contains(listed, orphan.Namespace) {
+			merged = append(merged, orphan)
+		}
+	}
+	return append(merged, observation.Orphans...)
 }

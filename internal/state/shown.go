@@ -268,9 +268,6 @@ func keyOf(name string) deploy.Key {
 	return deploy.Key{Cluster: cluster, Bundle: bundle}
 }
 
-// heldText is the text of a deployment that the last change held.
-const heldText = string(status.WaitApplied)
-
 // deploymentText returns the text of a deployment, of three words: its chart and version, its
 // release, and the beginning of its digest.
 func deploymentText(record deploy.Record) string {
@@ -311,7 +308,7 @@ func objectsText(objects map[string]string) string {
 func notReady(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) map[string]string {
 	texts := map[string]string{}
 	for key := range held {
-		texts[key.String()] = heldText
+		texts[key.String()] = string(status.WaitApplied)
 	}
 	for key, record := range records {
 		if record.State != status.Ready && record.State != "" {
