@@ -9,18 +9,18 @@ import (
 // UninstallPolicy describes how a release is handled when it is removed. It is stored with the
 // mark, because the bundle that set it may no longer exist then.
 type UninstallPolicy struct {
-	// KeepResources keeps the objects; only the record is removed.
-	KeepResources bool
-	// DeleteNamespace deletes the namespace with the last release in it.
-	DeleteNamespace bool
-	// NamespaceKeys is true if the release sets labels or annotations on its namespace.
-	NamespaceKeys bool
 	// ServiceAccount is the service account that removes the release, "" for the identity of the
 	// connection.
-	ServiceAccount string
+	ServiceAccount string `json:"service_account,omitempty"`
+	// KeepResources keeps the objects; only the record is removed.
+	KeepResources bool `json:"keep_resources,omitempty"`
+	// DeleteNamespace deletes the namespace with the last release in it.
+	DeleteNamespace bool `json:"delete_namespace,omitempty"`
+	// NamespaceKeys is true if the release sets labels or annotations on its namespace.
+	NamespaceKeys bool `json:"namespace_keys,omitempty"`
 	// OwnValues is true if no value came from the cluster, was write-only or was decrypted. Then
 	// only Secrets among the rendered objects contain secrets.
-	OwnValues bool
+	OwnValues bool `json:"own_values,omitempty"`
 }
 
 // UninstallPolicyOf reads the policy from the options of a deployment.

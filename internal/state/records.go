@@ -19,21 +19,7 @@ const noDigest = "none"
 // storedRelease is an element of the attribute records in JSON: release.Known, what is deployed,
 // and the changes that the cluster itself made to the objects.
 type storedRelease struct {
-	Release         string `json:"release"`
-	Namespace       string `json:"namespace"`
-	ClusterUID      string `json:"cluster_uid,omitempty"`
-	Instance        string `json:"instance,omitempty"`
-	Digest          string `json:"digest,omitempty"`
-	Key             string `json:"key,omitempty"`
-	Imported        bool   `json:"imported,omitempty"`
-	Revision        int    `json:"revision,omitempty"`
-	TargetNamespace string `json:"target_namespace,omitempty"`
-	ServiceAccount  string `json:"service_account,omitempty"`
-	KeepResources   bool   `json:"keep_resources,omitempty"`
-	DeleteNamespace bool   `json:"delete_namespace,omitempty"`
-	NamespaceKeys   bool   `json:"namespace_keys,omitempty"`
-	OwnValues       bool   `json:"own_values,omitempty"`
-	Engine          bool   `json:"engine,omitempty"`
+	release.Known
 
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -55,37 +41,11 @@ type storedRelease struct {
 	BundleLabels map[string]string `json:"bundle_labels,omitzero"`
 }
 
-func (stored storedRelease) known() release.Known {
-	return release.Known{
-		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
-		Digest: stored.Digest, Key: stored.Key, Imported: stored.Imported, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace, Engine: stored.Engine,
-		UninstallPolicy: release.UninstallPolicy{
-			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
-			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
-		},
-	}
-}
-
-func storedOf(known release.Known) storedRelease {
-	return storedRelease{
-		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
-		Digest: known.Digest, Key: known.Key, Imported: known.Imported, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
-		Engine:         known.Engine,
-		ServiceAccount: known.UninstallPolicy.ServiceAccount, KeepResources: known.UninstallPolicy.KeepResources,
-		DeleteNamespace: known.UninstallPolicy.DeleteNamespace, NamespaceKeys: known.UninstallPolicy.NamespaceKeys, OwnValues: known.UninstallPolicy.OwnValues,
-	}
-}
-
 func storedRecord(record deploy.Record) storedRelease {
-	stored := storedOf(record.Current())
-	stored.Chart = record.Chart
-	stored.Version = record.Version
-	stored.Message = record.Message
-	stored.Waits = record.Waits
-	stored.HidesNames = record.HidesNames
-	stored.Accepted = record.Accepted
-	stored.HandedOver = record.HandedOver
-	stored.BundleLabels = record.BundleLabels
+	stored := storedRelease{
+		Known: record.Current(), Chart: record.Chart, Version: record.Version, Message: record.Message, Waits: record.Waits,
+		HidesNames: record.HidesNames, Accepted: record.Accepted, HandedOver: record.HandedOver, BundleLabels: record.BundleLabels,
+	}
 	if record.State != status.Ready {
 		stored.State = record.State
 	}
@@ -101,9 +61,10 @@ func storedRecord(record deploy.Record) storedRelease {
 // record returns the record of a deployment, without what is stored in the other attributes.
 func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
-		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
+		Release: stored.Release, Namespace: stored.Namespace, Known: stored.Known, Chart: stored.Chart, Version: stored.Version,
 		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message, Waits: stored.Waits,
-		Objects: stored.Objects, HidesNames: stored.HidesNames, Accepted: stored.Accepted, HandedOver: stored.HandedOver, BundleLabels: stored.BundleLabels, Known: stored.known(),
+		Objects: stored.Objects, HidesNames: stored.HidesNames,
+		Accepted: stored.Accepted, HandedOver: stored.HandedOver, BundleLabels: stored.BundleLabels,
 	}
 	if stored.Deployed == noDigest {
 		record.Digest = ""
@@ -123,7 +84,7 @@ func decodeRelease(text string) (stored storedRelease, ok bool) {
 }
 
 // EncodeKnown returns the element of a release of which only known is recorded.
-func EncodeKnown(known release.Known) string { return storedOf(known).encode() }
+func EncodeKnown(known release.Known) string { return storedRelease{Known: known}.encode() }
 
 // EncodeRecord returns the elements of records of one deployment. The current release has the key
 // of the deployment. A release that a failed move left behind has the key
@@ -157,7 +118,7 @@ func DecodeRecords(elements map[string]string) Records {
 		deployment, _, isLeft := strings.Cut(name, " ")
 		key := keyOf(deployment)
 		if isLeft {
-			found.Leftovers[key] = append(found.Leftovers[key], stored.known())
+			found.Leftovers[key] = append(found.Leftovers[key], stored.Known)
 			continue
 		}
 		found.Current[key] = stored.record()
