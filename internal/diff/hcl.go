@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -53,10 +54,8 @@ func newHCLMasker(of HCLSides, names []string) *hclMasker {
 		m.public[name] = true
 	}
 	var within strings.Builder
-	for _, texts := range [][]string{of.Before.Texts, of.After.Texts} {
-		for _, text := range texts {
-			m.add(text, &within)
-		}
+	for _, text := range slices.Concat(of.Before.Texts, of.After.Texts) {
+		m.add(text, &within)
 	}
 	m.within = within.String()
 	return m

@@ -2,7 +2,9 @@ package diff
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
@@ -17,11 +19,7 @@ type secrets struct{ *mask.Masker }
 
 func secretsIn(manifests ...[]Document) secrets {
 	found := secrets{&mask.Masker{}}
-	for _, documents := range manifests {
-		for _, document := range documents {
-			found.Publish(document.Name, document.Namespace)
-		}
-	}
+	found.Publish(namesIn(manifests...)...)
 	for _, documents := range manifests {
 		for _, document := range documents {
 			if document.Group != "" || document.Kind != "Secret" {
@@ -114,16 +112,10 @@ func hide(before, after map[string]any, field string) {
 
 // keysOf returns the keys of both maps.
 func keysOf(a, b map[string]any) []string {
-	keys := make([]string, 0, len(a))
-	for key := range a {
-		keys = append(keys, key)
-	}
-	for key := range b {
-		if _, known := a[key]; !known {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	all := make(map[string]any, len(a))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.Collect(maps.Keys(all))
 }
 
 // decodeContent reads an object. Numbers stay as they are written.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -154,12 +155,7 @@ func StringTypes(names ...string) map[string]attr.Type {
 
 // AnyUnknown reports whether any value, or anything inside one, is unknown.
 func AnyUnknown(ctx context.Context, values ...attr.Value) bool {
-	for _, value := range values {
-		if IsUnknownInside(ctx, value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(value attr.Value) bool { return IsUnknownInside(ctx, value) })
 }
 
 // IsUnknownInside reports whether a value or anything inside it is unknown.

@@ -36,11 +36,15 @@ func (p patterns) String() string {
 	if len(p) == 0 {
 		return "nothing is allowed"
 	}
+	return "allowed: " + listOf(p.texts())
+}
+
+func (p patterns) texts() []string {
 	texts := make([]string, len(p))
 	for i, one := range p {
 		texts[i] = one.text
 	}
-	return "allowed: " + listOf(texts)
+	return texts
 }
 
 // listOf joins texts. It names only the first of many.
@@ -76,29 +80,9 @@ func compileGlob(text string) (pattern, error) {
 	if err := checkLength(text); err != nil {
 		return pattern{}, err
 	}
-	var expression strings.Builder
-	for rest := text; rest != ""; {
-		switch {
-		case strings.HasPrefix(rest, "**"):
-			expression.WriteString(".*")
-			rest = rest[2:]
-			continue
-		case rest[0] == '*':
-			expression.WriteString("[^/]*")
-		case rest[0] == '?':
-			expression.WriteString("[^/]")
-		default:
-			end := strings.IndexAny(rest, "*?")
-			if end < 0 {
-				end = len(rest)
-			}
-			expression.WriteString(regexp.QuoteMeta(rest[:end]))
-			rest = rest[end:]
-			continue
-		}
-		rest = rest[1:]
-	}
-	return compileExpression(text, `(?s:`+expression.String()+`)`)
+	// The wildcards are escaped in the quoted text.
+	wildcards := strings.NewReplacer(`\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]")
+	return compileExpression(text, `(?s:`+wildcards.Replace(regexp.QuoteMeta(text))+`)`)
 }
 
 // compileExpression compiles a regular expression that must match whole texts. text is shown to the

@@ -27,13 +27,7 @@ func CheckSource(text string) error {
 }
 
 // Key returns the same text for the same patterns alone.
-func (s Sources) Key() string {
-	texts := make([]string, len(s.patterns))
-	for i, one := range s.patterns {
-		texts[i] = one.text
-	}
-	return fmt.Sprintf("%q", texts)
-}
+func (s Sources) Key() string { return fmt.Sprintf("%q", s.texts()) }
 
 // Match reports whether a pattern matches an address.
 func (s Sources) Match(address string) bool { return s.match(address) }

@@ -59,20 +59,18 @@ func keysOfViolations(violations []policy.Violation) []deploy.Key {
 func violationLines(violations []policy.Violation) string {
 	var (
 		texts []string
-		by    = map[string][]deploy.Key{}
+		by    = map[string][]policy.Violation{}
 	)
 	for _, v := range violations {
 		text := v.What()
 		if by[text] == nil {
 			texts = append(texts, text)
 		}
-		if key := (deploy.Key{Cluster: v.Cluster, Bundle: v.Bundle}); !slices.Contains(by[text], key) {
-			by[text] = append(by[text], key)
-		}
+		by[text] = append(by[text], v)
 	}
 	var lines strings.Builder
 	for _, text := range texts[:min(len(texts), maxPolicyLines)] {
-		fmt.Fprintf(&lines, "  - %s: %s\n", deploy.ListOf(by[text]), text)
+		fmt.Fprintf(&lines, "  - %s: %s\n", deploy.ListOf(keysOfViolations(by[text])), text)
 	}
 	if len(texts) > maxPolicyLines {
 		fmt.Fprintf(&lines, "  - and %d more\n", len(texts)-maxPolicyLines)
