@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -69,8 +68,8 @@ func policyAttributes() map[string]schema.Attribute {
 		"image_registries": framework.OptionalStrings("Patterns of registries such as `ghcr.io`, or with the repository such as `ghcr.io/acme/**`. All images of pod templates must match one of them. An image without a registry is in `docker.io`, such as `docker.io/library/nginx`."),
 		"labels":           framework.OptionalStringMap("Labels that each object must have, with a pattern for the value."),
 		"annotations":      framework.OptionalStringMap("Annotations that each object must have, with a pattern for the value."),
-		"max_objects":      schema.Int64Attribute{Optional: true, MarkdownDescription: "How many objects a deployment may have, with its hooks and definitions.", Validators: []validator.Int64{int64validator.AtLeast(0)}},
-		"max_replicas":     schema.Int64Attribute{Optional: true, MarkdownDescription: "How large `spec.replicas`, and `spec.maxReplicas` of an autoscaler, may be.", Validators: []validator.Int64{int64validator.AtLeast(0)}},
+		"max_objects":      framework.OptionalNumber("How many objects a deployment may have, with its hooks and definitions."),
+		"max_replicas":     framework.OptionalNumber("How large `spec.replicas`, and `spec.maxReplicas` of an autoscaler, may be."),
 	}
 }
 
@@ -167,7 +166,9 @@ func scopeOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) p
 	var model scopeModel
 	diags.Append(framework.As(ctx, value, &model)...)
 	scope := policy.Scope{
-		Bundles: framework.Strings(ctx, model.Bundles, diags), BundleSelector: fleetschema.SelectorOf(ctx, model.BundleSelector, diags), Repositories: framework.Strings(ctx, model.Repositories, diags),
+		Bundles:        framework.Strings(ctx, model.Bundles, diags),
+		BundleSelector: fleetschema.SelectorOf(ctx, model.BundleSelector, diags),
+		Repositories:   framework.Strings(ctx, model.Repositories, diags),
 	}
 	if !model.Clusters.IsNull() {
 		scope.Clusters = fleetschema.RulesOf(ctx, model.Clusters, diags)

@@ -136,7 +136,9 @@ func (m windowModel) specification(ctx context.Context, name string, diags *diag
 	made := window.Specification{
 		Name: name, Effect: window.Effect(m.Effect.ValueString()), Cron: m.Cron.ValueString(), Duration: m.Duration.ValueString(), TimeZone: m.TimeZone.ValueString(),
 		Clusters: window.Clusters{All: m.Targets.IsNull(), Rules: fleetschema.RulesOf(ctx, m.Targets, diags)},
-		Bundles:  window.Bundles{Names: framework.Strings(ctx, m.Bundles, diags), Selector: fleetschema.SelectorOf(ctx, m.BundleSelector, diags)}, CorrectsDrift: m.CorrectDrift.ValueBool(),
+		Bundles:  window.Bundles{Names: framework.Strings(ctx, m.Bundles, diags), Selector: fleetschema.SelectorOf(ctx, m.BundleSelector, diags)},
+
+		CorrectsDrift: m.CorrectDrift.ValueBool(),
 	}
 	if !m.Weekly.IsNull() {
 		var weekly weeklyModel

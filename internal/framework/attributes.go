@@ -106,7 +106,7 @@ func converted[A any](attributes map[string]resource.Attribute, kinds ...A) map[
 		}
 		to := reflect.New(reflect.TypeOf(kinds[i])).Elem()
 		copyFields(from, to, kinds)
-		all[name], _ = to.Interface().(A)
+		all[name], _ = reflect.TypeAssert[A](to)
 	}
 	return all
 }

@@ -34,9 +34,12 @@ func imageTagsSchema() datasourceschema.Schema {
 	semver := framework.OptionalObject("The largest version in a range. Tags that are no semantic version do not count.", map[string]schema.Attribute{
 		"range": framework.OptionalString("The range, such as `~1.4` or `>=2.0.0, <3.0.0`, or `*` for all. Pre-releases count only if the range has one, as in `>=1.0.0-0`. Required."),
 	})
-	semver.Validators = []validator.Object{framework.Criteria{"range"}, objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("alphabetical"), path.MatchRelative().AtParent().AtName("numerical"))}
+	other := path.MatchRelative().AtParent()
+	semver.Validators = []validator.Object{
+		framework.Criteria{"range"}, objectvalidator.ConflictsWith(other.AtName("alphabetical"), other.AtName("numerical")),
+	}
 	alphabetical := framework.OptionalObject("The last tag in the alphabet.", orderAttributes())
-	alphabetical.Validators = []validator.Object{objectvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("numerical"))}
+	alphabetical.Validators = []validator.Object{objectvalidator.ConflictsWith(other.AtName("numerical"))}
 	numerical := framework.OptionalObject("The largest whole number. Tags that are no whole number do not count.", orderAttributes())
 	numerical.Validators = nil // An empty object selects in ascending order.
 	attributes := map[string]schema.Attribute{

@@ -137,7 +137,10 @@ func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newGitRepoDataSource, newRenderDataSource, newDeploymentsDataSource, newClusterDataSource, newClustersDataSource, newImageTagsDataSource, newChartVersionsDataSource}
+	return []func() datasource.DataSource{
+		newGitRepoDataSource, newRenderDataSource, newDeploymentsDataSource, newClusterDataSource, newClustersDataSource,
+		newImageTagsDataSource, newChartVersionsDataSource,
+	}
 }
 
 func (p *fleetProvider) Functions(context.Context) []func() function.Function {

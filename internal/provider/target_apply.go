@@ -84,7 +84,8 @@ func (p *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 	})
 	repack(private, capabilities, p.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
 	missing := state.WantedReleases(before.known.Missing, desired.Deployments, leftOut)
-	after := state.ShownAfter(state.Contents{Records: records, Missing: missing, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}, change, planned, shown)
+	contents := state.Contents{Records: records, Missing: missing, Held: planned.HeldAfter(change), ShowsObjects: model.PlanObjects.ValueBool()}
+	after := state.ShownAfter(contents, change, planned, shown)
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}

@@ -115,7 +115,9 @@ func (r *targetResource) planUpdate(ctx context.Context, config tfsdk.Config, mo
 // planTarget fills in the computed attributes of a plan. private is nil for a create. pin sets the
 // capabilities that charts are rendered with. The marker is for the Delete that can run before a
 // Create.
-func (p *providerData) planTarget(ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics) state.ReplacementMarker {
+func (p *providerData) planTarget(
+	ctx context.Context, config tfsdk.Config, model *targetModel, prior *targetState, private *state.Private, pin func([]target.Deployment), diags *diag.Diagnostics,
+) state.ReplacementMarker {
 	name := model.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
@@ -315,7 +317,10 @@ func (p *providerData) planChange(ctx context.Context, model *targetModel, befor
 	reader := p.preview()
 	planned := plan.New(ctx, desired, prior, plan.Facts{
 		Charts: p.charts, Reach: reachOf(p), Limit: model.removalLimit(), Start: p.sandbox.Start,
-		Relabel: model.releaseLabels().Changes(before.releaseLabels()), HoldBroken: model.holdsBroken(), Diff: comparedAs(model, p.planReport), TakesOver: model.TakeOwnership.ValueBool() || model.AdoptionKey.ValueString() != "", Wait: model.Wait.ValueBool() && !p.Management.LeavesOffline(),
+		Relabel:    model.releaseLabels().Changes(before.releaseLabels()),
+		HoldBroken: model.holdsBroken(), Diff: comparedAs(model, p.planReport),
+		TakesOver: model.TakeOwnership.ValueBool() || model.AdoptionKey.ValueString() != "",
+		Wait:      model.Wait.ValueBool() && !p.Management.LeavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return reader.Prefetch(ctx, write, prior)
 		},
@@ -344,7 +349,8 @@ func (p *providerData) planChange(ctx context.Context, model *targetModel, befor
 	found := reader.Reports(ctx, &planned, preview.Request{
 		Identity: model.identity(p, before), Consent: consent, Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return p.registry.MayDeploy(name, key) },
-		IsRepeated: p.repeats(before.ID.ValueString()), Replaces: replacedRecords(p, before, name), Diff: comparedAs(model, p.planReport), ListsObjects: model.PlanObjects.ValueBool(),
+		IsRepeated: p.repeats(before.ID.ValueString()), Replaces: replacedRecords(p, before, name),
+		Diff: comparedAs(model, p.planReport), ListsObjects: model.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
 	if model.diff() == plan.DiffSummary {

@@ -27,7 +27,9 @@ func TestAttackRedirect(t *testing.T) {
 			t.Helper()
 			c.Token, c.TokenFile = secret.Hide(""), write(t, "token", "secret", 0o600)
 		},
-		"password": func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2") },
+		"password": func(_ *testing.T, c *connect.Connection) {
+			c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2")
+		},
 		"certificate": func(_ *testing.T, c *connect.Connection) {
 			c.Token, c.ClientCertificate, c.ClientKey = secret.Hide(""), certificate, secret.Hide(key)
 		},

@@ -48,7 +48,9 @@ func TestRequestsCarryWhatTheConnectionSays(t *testing.T) {
 	}{
 		"token": {header: "Authorization", want: "Bearer token"},
 		"password": {
-			change: func(_ *testing.T, c *connect.Connection) { c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2") },
+			change: func(_ *testing.T, c *connect.Connection) {
+				c.Token, c.Username, c.Password = secret.Hide(""), "admin", secret.Hide("hunter2")
+			},
 			header: "Authorization", want: "Basic " + base64.StdEncoding.EncodeToString([]byte("admin:hunter2")),
 		},
 		"token file": {
