@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,14 +49,16 @@ func (o Observation) Overview(wanted []target.Deployment) Overview {
 	for _, d := range wanted {
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 	}
-	states := map[string][]status.State{}
+	ready := 0
 	for name, deployments := range byCluster {
 		cluster := ClusterTotals{Totals: o.totals(deployments)}
 		cluster.IsReachable, cluster.Message = o.failuresOf(name)
 		overview.Clusters[name] = cluster
-		states[name] = []status.State{cluster.State}
+		if cluster.State == status.Ready {
+			ready++
+		}
 	}
-	overview.ReadyClusters = status.ReadyClusters(states)
+	overview.ReadyClusters = fmt.Sprintf("%d/%d", ready, len(byCluster))
 	overview.Unreachable, overview.Unobserved = o.unread()
 	return overview
 }

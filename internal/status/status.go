@@ -69,18 +69,6 @@ func Message(text string) string {
 	return line + ellipsis
 }
 
-// ReadyClusters returns on how many of the clusters every deployment is ready, such as
-// "48/50". states contains the states of the deployments of each cluster.
-func ReadyClusters(states map[string][]State) string {
-	ready := 0
-	for _, of := range states {
-		if !slices.ContainsFunc(of, func(s State) bool { return s != Ready }) {
-			ready++
-		}
-	}
-	return fmt.Sprintf("%d/%d", ready, len(states))
-}
-
 // Changes contains how many deployments a change adds, changes, removes and keeps.
 type Changes struct {
 	Added, Changed, Removed, Kept int

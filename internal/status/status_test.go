@@ -30,23 +30,3 @@ func TestMessage(t *testing.T) {
 		})
 	}
 }
-
-func TestReadyClusters(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		states map[string][]status.State
-		want   string
-	}{
-		"none":       {want: "0/0"},
-		"one is not": {states: map[string][]status.State{"a": {status.Ready, status.Ready}, "b": {status.Ready, status.ErrApplied}}, want: "1/2"},
-		"all":        {states: map[string][]status.State{"a": {status.Ready}}, want: "1/1"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := status.ReadyClusters(test.states); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}

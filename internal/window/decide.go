@@ -86,7 +86,8 @@ type Decisions struct {
 }
 
 // Closed returns why a deployment must not change, nil if it may. onlyDrift is true if the change
-// only corrects drift. The error is a *ClosedError.
+// only corrects drift. The error names the window, and the next time at which no window forbids the
+// change, in the time zone of the window.
 //
 // Missing information counts as if the window concerned the deployment. This is the case if the
 // cluster is in no configuration any more, or if the labels of the bundle are not known.
@@ -126,20 +127,18 @@ func (d *Decisions) decide(matches []byte) error {
 	if by == nil {
 		return nil
 	}
-	closed := &ClosedError{Window: by.Name, Effect: by.Effect}
 	at := d.now
 	for range maxSteps {
 		blocking, until := d.blockedAt(matches, at)
 		if blocking == nil {
-			closed.Until = at.In(by.location)
-			return closed
+			return fmt.Errorf("held until %s by window %s", at.In(by.location).Format("Mon 2006-01-02 15:04 MST"), by.Name)
 		}
 		if until.IsZero() {
 			break
 		}
 		at = until
 	}
-	return closed
+	return fmt.Errorf("held by window %s, and no time is known at which changes are allowed", by.Name)
 }
 
 // blockedAt returns the window that holds a deployment at a time, nil if none does. until is the
@@ -187,21 +186,4 @@ func (d *Decisions) notAllowedAt(matches []byte, at time.Time) (by *Window, unti
 		}
 	}
 	return by, until
-}
-
-// ClosedError reports a deployment that must not change now.
-type ClosedError struct {
-	// Window is the name of the window that forbids the change.
-	Window string
-	Effect Effect
-	// Until is the next time at which no window forbids the change, in the time zone of the window. It
-	// is zero if no such time is known.
-	Until time.Time
-}
-
-func (e *ClosedError) Error() string {
-	if e.Until.IsZero() {
-		return fmt.Sprintf("held by window %s, and no time is known at which changes are allowed", e.Window)
-	}
-	return fmt.Sprintf("held until %s by window %s", e.Until.Format("Mon 2006-01-02 15:04 MST"), e.Window)
 }

@@ -8,10 +8,7 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
-	"k8s.io/apimachinery/pkg/labels"
 )
-
-func labelSet(of map[string]string) labels.Set { return of }
 
 // times are the times at which a window opens, in local time. Next returns the next time, and the
 // zero time if there is none within five years.

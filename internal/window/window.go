@@ -10,6 +10,8 @@ import (
 	"time"
 	_ "time/tzdata" // Windows and minimal containers have no time zones.
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -189,7 +191,7 @@ func (b Bundles) match(of Bundle) match {
 		return perhaps
 	}
 	selector, err := b.Selector.Compile()
-	if err == nil && selector.Matches(labelSet(of.Labels)) {
+	if err == nil && selector.Matches(labels.Set(of.Labels)) {
 		return yes
 	}
 	return no
