@@ -79,10 +79,3 @@ func FailuresOf(errs map[Key]error) []Failure {
 func (f Failure) Compare(other Failure) int {
 	return cmp.Or(cmp.Compare(f.Cluster, other.Cluster), cmp.Compare(f.Bundle, other.Bundle))
 }
-
-// Stage is deployments of a change that begin together.
-type Stage struct {
-	// Text names the deployments, without the number of the stage.
-	Text        string
-	Deployments []Key
-}

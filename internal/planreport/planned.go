@@ -264,7 +264,9 @@ func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
 	stages := []Stage{}
 	for _, stage := range in.Plan.Order {
 		names := []string{}
-		for _, key := range slices.SortedFunc(slices.Values(stage.Deployments), deploy.Key.Compare) {
+		byKey := func(a, b target.Deployment) int { return deploy.KeyOf(a).Compare(deploy.KeyOf(b)) }
+		for _, starting := range slices.SortedFunc(slices.Values(stage.Deployments), byKey) {
+			key := deploy.KeyOf(starting)
 			if !written[key] {
 				continue
 			}

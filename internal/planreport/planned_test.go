@@ -115,7 +115,7 @@ func mixed() planreport.Input {
 }
 
 // orderOf returns the order in which new deployments begin.
-func orderOf(write []target.Deployment) []deploy.Stage {
+func orderOf(write []target.Deployment) []rollout.Stage {
 	return plan.Compare(plan.Desired{Deployments: write}, nil, false).Order
 }
 

@@ -72,7 +72,7 @@ func resolve(steps []Step) dependencies {
 			case entry.Selector == nil:
 				found.external[i] = append(found.external[i], ExternalDependency{Bundle: entry.Name, AcceptedStates: accepted})
 			case step.Change:
-				found.faults[i] = &UnmetSelectorError{Bundle: entry.Name, Selector: selectorText(compiled[entry.Selector])}
+				found.faults[i] = unmetSelectorError(entry.Name, compiled[entry.Selector])
 			}
 		}
 	}
@@ -127,8 +127,6 @@ func (l labelsOf) Lookup(label string) (string, bool) {
 	return value, ok
 }
 
-func selectorText(selector labels.Selector) string { return cmp.Or(selector.String(), "{}") }
-
 // refuseCycles finds steps that wait for themselves, and adds them to faults.
 func (d *dependencies) refuseCycles(steps []Step) {
 	const (
@@ -170,7 +168,7 @@ func (d *dependencies) refuse(cycle []int, steps []Step) {
 	// The cycle starts with the first name of the alphabet, so that its text is the same on all
 	// clusters.
 	first := slices.Index(names, slices.Min(names))
-	err := &CycleError{Bundles: slices.Concat(names[first:], names[:first])}
+	err := cycleError(slices.Concat(names[first:], names[:first]))
 	for _, step := range cycle {
 		if d.faults[step] == nil {
 			d.faults[step] = err
@@ -232,33 +230,23 @@ func RemovalDependencies(bundles []string, needs map[string][]string) map[string
 	return first
 }
 
-// CycleError reports that bundles wait for each other.
-type CycleError struct {
-	// Bundles each depend on the next, and the last on the first.
-	Bundles []string
-}
-
-func (e *CycleError) Error() string {
-	if len(e.Bundles) == 1 {
-		return fmt.Sprintf("bundle %s depends on itself", e.Bundles[0])
+// cycleError reports that bundles wait for each other: each depends on the next, and the last on the
+// first.
+func cycleError(bundles []string) error {
+	if len(bundles) == 1 {
+		return fmt.Errorf("bundle %s depends on itself", bundles[0])
 	}
-	return fmt.Sprintf("bundles depend on each other in a cycle: %s, %s", strings.Join(e.Bundles, ", which depends on "), "which depends on "+e.Bundles[0])
+	cycle := strings.Join(append(bundles, bundles[0]), ", which depends on ")
+	return fmt.Errorf("bundles depend on each other in a cycle: %s", cycle)
 }
 
-// UnmetSelectorError reports that a selector of dependsOn matches no bundle that the target deploys
-// to the cluster. Labels of bundles are known only within a target.
-type UnmetSelectorError struct {
-	// Bundle is the name that the entry requires in addition, "" for any.
-	Bundle   string
-	Selector string
-}
-
-func (e *UnmetSelectorError) Error() string {
-	who := "no bundle"
-	if e.Bundle != "" {
-		who = "no bundle " + e.Bundle
-	}
-	return fmt.Sprintf("dependsOn matches %s: no bundle that this target deploys to the cluster has labels that match %s", who, e.Selector)
+// unmetSelectorError reports that a selector of dependsOn matches no bundle that the target deploys
+// to the cluster. Labels of bundles are known only within a target. bundle is the name that the entry
+// requires in addition, "" for any.
+func unmetSelectorError(bundle string, selector labels.Selector) error {
+	who := strings.TrimSpace("no bundle " + bundle)
+	return fmt.Errorf("dependsOn matches %s: no bundle that this target deploys to the cluster has labels that match %s",
+		who, cmp.Or(selector.String(), "{}"))
 }
 
 // MissingDependencyError reports that a bundle depends on a bundle that its cluster does not get.

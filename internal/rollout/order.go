@@ -159,8 +159,7 @@ func (o *Order) Awaited(i int) bool {
 // Held returns why a step does not begin, nil if it may.
 func (o *Order) Held(i int) error { return o.at.held[i] }
 
-// Faults returns the steps that can never begin, with the error of each, such as a *CycleError, an
-// *UnmetSelectorError or a *StrategyError.
+// Faults returns the steps that can never begin, with the error of each, such as that of a cycle.
 func (o *Order) Faults() map[int]error { return o.at.faults }
 
 // ExternalDependencies returns the dependencies of step i that are not among the steps on its

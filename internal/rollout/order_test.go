@@ -1,7 +1,6 @@
 package rollout_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -201,26 +200,24 @@ func TestDependenciesComeFirst(t *testing.T) {
 	}
 }
 
-func TestFaultsHaveTypes(t *testing.T) {
+func TestFaultsSayWhy(t *testing.T) {
 	t.Parallel()
 	circle := steps(t, map[string]string{"a": "dependsOn: [{name: b}]\n", "b": "dependsOn: [{name: a}]\n"}, []string{"c"}, nil)
 	for _, err := range rollout.NewOrder(circle).Faults() {
-		cycle, ok := errors.AsType[*rollout.CycleError](err)
-		if !ok {
-			t.Fatalf("%v is no CycleError", err)
-		}
-		if diff := cmp.Diff([]string{"a", "b"}, cycle.Bundles); diff != "" {
-			t.Errorf("circle (-want +got):\n%s", diff)
+		const want = "bundles depend on each other in a cycle: a, which depends on b, which depends on a"
+		if err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
 		}
 	}
 	unmet := steps(t, map[string]string{"a": "dependsOn: [{selector: {matchLabels: {x: z}}}]\n"}, []string{"c"}, nil)
-	if _, ok := errors.AsType[*rollout.UnmetSelectorError](rollout.NewOrder(unmet).Faults()[0]); !ok {
-		t.Errorf("faults = %v, want an UnmetSelectorError", rollout.NewOrder(unmet).Faults())
+	wantUnmet := "dependsOn matches no bundle: no bundle that this target deploys to the cluster has labels that match x=z"
+	if err := rollout.NewOrder(unmet).Faults()[0]; err == nil || err.Error() != wantUnmet {
+		t.Errorf("got %v, want %q", err, wantUnmet)
 	}
 	odd := steps(t, map[string]string{"a": "rolloutStrategy: {maxUnavailable: 1}\n"}, []string{"c"}, nil)
 	odd[0].Deployment.Bundle.Definition.RolloutStrategy.MaxUnavailable.Text = "some"
-	if _, ok := errors.AsType[*rollout.StrategyError](rollout.NewOrder(odd).Faults()[0]); !ok {
-		t.Errorf("faults = %v, want a StrategyError", rollout.NewOrder(odd).Faults())
+	if err := rollout.NewOrder(odd).Faults()[0]; err == nil || !strings.HasPrefix(err.Error(), "rolloutStrategy.maxUnavailable: ") {
+		t.Errorf("got %v, want an error about maxUnavailable", err)
 	}
 }
 

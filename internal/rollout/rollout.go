@@ -48,7 +48,7 @@ func newRollout(steps []Step, members []int) (*rollout, error) {
 	}
 	var err error
 	if r.max, err = limit(len(members), defaultUnavailable, strategy.MaxUnavailable); err != nil {
-		return nil, &StrategyError{Option: "maxUnavailable", Err: err}
+		return nil, strategyError("maxUnavailable", err)
 	}
 	if len(strategy.Partitions) > 0 {
 		r.partitions, err = manual(strategy, steps, members)
@@ -59,7 +59,7 @@ func newRollout(steps []Step, members []int) (*rollout, error) {
 		return nil, err
 	}
 	if r.maxBad, err = limit(len(r.partitions), "", strategy.MaxUnavailablePartitions); err != nil {
-		return nil, &StrategyError{Option: "maxUnavailablePartitions", Err: err}
+		return nil, strategyError("maxUnavailablePartitions", err)
 	}
 	return r, nil
 }
@@ -76,7 +76,7 @@ func manual(strategy fleetyaml.RolloutStrategy, steps []Step, members []int) ([]
 		}
 		var err error
 		if made[k].max, err = limit(len(made[k].members), defaultUnavailable, named.MaxUnavailable, strategy.MaxUnavailable); err != nil {
-			return nil, &StrategyError{Option: fmt.Sprintf("partitions[%d].maxUnavailable", k), Err: err}
+			return nil, strategyError(fmt.Sprintf("partitions[%d].maxUnavailable", k), err)
 		}
 	}
 	return made, nil
@@ -91,7 +91,7 @@ func automatic(strategy fleetyaml.RolloutStrategy, members []int) ([]partition, 
 	}
 	size, err := limit(len(members), defaultPartitionSize, strategy.AutoPartitionSize)
 	if err != nil {
-		return nil, &StrategyError{Option: "autoPartitionSize", Err: err}
+		return nil, strategyError("autoPartitionSize", err)
 	}
 	if size < 1 || threshold <= 0 || len(members) < threshold {
 		size = len(members)
@@ -100,7 +100,7 @@ func automatic(strategy fleetyaml.RolloutStrategy, members []int) ([]partition, 
 	for slice := range slices.Chunk(members, size) {
 		largest, err := limit(len(slice), defaultUnavailable, strategy.MaxUnavailable)
 		if err != nil {
-			return nil, &StrategyError{Option: "maxUnavailable", Err: err}
+			return nil, strategyError("maxUnavailable", err)
 		}
 		made = append(made, partition{name: strconv.Itoa(len(made) + 1), members: slice, max: largest})
 	}
@@ -240,13 +240,7 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 		where, r.bundle, at.clusters(counted, at.isUnavailable), most)}
 }
 
-// StrategyError describes an invalid option of a rollout strategy.
-type StrategyError struct {
-	Option string
-	Err    error
+// strategyError describes an invalid option of a rollout strategy.
+func strategyError(option string, err error) error {
+	return fmt.Errorf("rolloutStrategy.%s: %w", option, err)
 }
-
-func (e *StrategyError) Error() string { return fmt.Sprintf("rolloutStrategy.%s: %v", e.Option, e.Err) }
-
-// Unwrap gives the cause.
-func (e *StrategyError) Unwrap() error { return e.Err }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Forecast is the result of an order if every step succeeds.
@@ -20,9 +22,8 @@ type Forecast struct {
 // Stage is a set of steps that start together.
 type Stage struct {
 	// Text names the deployments, without the number of the stage.
-	Text string
-	// Steps are the indices of the steps in the order.
-	Steps []int
+	Text        string
+	Deployments []target.Deployment
 }
 
 // errStuck is the error for a cycle across several clusters: rollout strategies require one order
@@ -32,17 +33,14 @@ var errStuck = errors.New("its rollout strategy and its dependencies wait for ea
 // Simulate processes the order as if every step succeeded. Steps that would wait for ever become
 // faults.
 func Simulate(order *Order) Forecast {
-	var (
-		stages []string
-		made   []Stage
-	)
+	var stages []Stage
 	for {
 		begin, _ := order.Next()
 		if len(begin) == 0 {
 			break
 		}
 		if text := stageText(order, begin); text != "" {
-			stages, made = append(stages, text), append(made, Stage{Text: text, Steps: begin})
+			stages = append(stages, Stage{Text: text, Deployments: order.deployments(begin)})
 		}
 		for _, i := range begin {
 			order.Finish(i, ready)
@@ -54,22 +52,30 @@ func Simulate(order *Order) Forecast {
 			order.at.hold(i, errStuck)
 		}
 	}
-	stages = numbered(stages)
+	lines := numbered(stages)
 	if text := heldText(order.at); text != "" {
-		stages = append(stages, "Held: "+text)
+		lines = append(lines, "Held: "+text)
 	}
-	return Forecast{Held: order.at.held, Text: strings.Join(stages, "\n"), Stages: made}
+	return Forecast{Held: order.at.held, Text: strings.Join(lines, "\n"), Stages: stages}
+}
+
+func (o *Order) deployments(steps []int) []target.Deployment {
+	deployments := make([]target.Deployment, len(steps))
+	for k, i := range steps {
+		deployments[k] = o.at.steps[i].Deployment
+	}
+	return deployments
 }
 
 // numbered adds numbers to stages. If there are very many, for example one for each cluster, only
 // the first ones and the last are listed.
-func numbered(stages []string) []string {
+func numbered(stages []Stage) []string {
 	const most = 30
 	lines := make([]string, 0, most)
-	for i, text := range stages {
+	for i, stage := range stages {
 		switch {
 		case len(stages) <= most || i < most-2 || i == len(stages)-1:
-			lines = append(lines, fmt.Sprintf("%d. %s", i+1, text))
+			lines = append(lines, fmt.Sprintf("%d. %s", i+1, stage.Text))
 		case i == most-2:
 			lines = append(lines, fmt.Sprintf("%d to %d: the same, one after the other", i+1, len(stages)-1))
 		}

@@ -186,23 +186,11 @@ type Change struct {
 	// before: they order removals. External are dependencies of deployments to be written on bundles
 	// outside the target.
 	Stages              string
-	Order               []deploy.Stage
+	Order               []rollout.Stage
 	Needs, RemovalNeeds map[string][]string
 	External            map[deploy.Key][]rollout.ExternalDependency
 
 	Prior map[deploy.Key]deploy.Record
-}
-
-// stagesOf returns the stages of a forecast with their deployments.
-func stagesOf(forecast rollout.Forecast, steps []rollout.Step) []deploy.Stage {
-	stages := make([]deploy.Stage, len(forecast.Stages))
-	for n, stage := range forecast.Stages {
-		stages[n].Text = stage.Text
-		for _, i := range stage.Steps {
-			stages[n].Deployments = append(stages[n].Deployments, deploy.KeyOf(steps[i].Deployment))
-		}
-	}
-	return stages
 }
 
 // Compare decides what happens to each deployment. It keeps a deployment whose digest is as wanted
@@ -215,7 +203,7 @@ func Compare(desired Desired, prior map[deploy.Key]deploy.Record, remark bool) C
 	order := rollout.NewOrder(steps)
 	forecast := rollout.Simulate(order)
 	change.Stages = forecast.Text
-	change.Order = stagesOf(forecast, steps)
+	change.Order = forecast.Stages
 	change.Needs = order.Needs()
 	change.RemovalNeeds = union(desired.Needs, change.Needs)
 	for i, step := range steps {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -28,14 +30,16 @@ type applyProgress struct {
 
 	mu          sync.Mutex
 	deployments map[deploy.Key]*deploymentProgress
-	stages      []deploy.Stage
+	stages      []rollout.Stage
 	stageOf     map[deploy.Key]int
 	started     []bool // by stage
 }
 
 func newApplyProgress(ctx context.Context, notify notifiers, request Request, results *results) *applyProgress {
 	p := &applyProgress{
-		results: results, began: time.Now(), removed: map[deploy.Key]bool{}, deployments: map[deploy.Key]*deploymentProgress{}, counts: request.Counts,
+		results: results, began: time.Now(), counts: request.Counts,
+		removed: map[deploy.Key]bool{}, deployments: map[deploy.Key]*deploymentProgress{},
+		stages: request.Order, stageOf: map[deploy.Key]int{}, started: make([]bool, len(request.Order)),
 		emit: func(event deploy.Event) {
 			event.Target = request.Target
 			notify.send(ctx, event)
@@ -49,21 +53,13 @@ func newApplyProgress(ctx context.Context, notify notifiers, request Request, re
 		p.removed[key] = true
 	}
 	if len(request.Order) > 1 { // One stage alone is not reported.
-		p.setStages(request.Order)
-	}
-	return p
-}
-
-// setStages sets the stages that the plan shows.
-func (p *applyProgress) setStages(stages []deploy.Stage) {
-	p.stages = stages
-	p.stageOf = map[deploy.Key]int{}
-	p.started = make([]bool, len(stages))
-	for number, stage := range stages {
-		for _, key := range stage.Deployments {
-			p.stageOf[key] = number
+		for number, stage := range request.Order {
+			for _, d := range stage.Deployments {
+				p.stageOf[deploy.KeyOf(d)] = number
+			}
 		}
 	}
+	return p
 }
 
 // start reports the apply, unless it has no deployments.
@@ -111,12 +107,7 @@ func (p *applyProgress) finish() {
 }
 
 func (p *applyProgress) keys() []deploy.Key {
-	keys := make([]deploy.Key, 0, len(p.deployments))
-	for key := range p.deployments {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, deploy.Key.Compare)
-	return keys
+	return slices.SortedFunc(maps.Keys(p.deployments), deploy.Key.Compare)
 }
 
 // deploymentProgress sends the events of one deployment.

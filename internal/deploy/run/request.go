@@ -63,7 +63,7 @@ type Request struct {
 	// written, but other deployments can depend on them and share a rollout with them.
 	Unchanged []rollout.Step
 	// Order is the order that the plan shows. It is reported, and decides nothing.
-	Order []deploy.Stage
+	Order []rollout.Stage
 	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
 	// depends on, which are removed after it.
 	Remove []deploy.Key
