@@ -55,6 +55,11 @@ type Notice struct {
 	Waits string
 }
 
+// Compare sorts by cluster, then by bundle.
+func (n Notice) Compare(other Notice) int {
+	return cmp.Or(cmp.Compare(n.Cluster, other.Cluster), cmp.Compare(n.Bundle, other.Bundle))
+}
+
 // Versions maps objects that values come from to the version of each.
 type Versions = map[target.Reference]string
 

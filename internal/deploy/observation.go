@@ -29,6 +29,14 @@ type Observation struct {
 	Missing map[Key]release.Known
 }
 
+// NewObservation returns an observation of nothing.
+func NewObservation() Observation {
+	return Observation{
+		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
+		Missing: map[Key]release.Known{}, Listed: map[string][]string{},
+	}
+}
+
 // Orphan is a release that a target wrote and whose state does not have the release, such as after a
 // killed apply.
 type Orphan struct {

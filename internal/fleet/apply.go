@@ -26,12 +26,8 @@ func (e *Engine) Apply(ctx context.Context, request run.Request) deploy.Outcome 
 	existing, err := r.prepare(ctx)
 	switch {
 	case err != nil:
-		for _, d := range request.Write {
-			r.untouched(deploy.KeyOf(d), "deploying", err)
-		}
-		for _, key := range request.Remove {
-			r.untouched(key, deploy.Removing, err)
-		}
+		r.untouchedAll(r.write, "deploying", err)
+		r.untouchedAll(r.remove, deploy.Removing, err)
 		return r.outcome(ctx)
 	case len(existing) > 0:
 		return deploy.Outcome{Existing: existing}
@@ -145,15 +141,12 @@ func (r *applyRun) refuseTaken(ctx context.Context) {
 func (r *applyRun) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
 	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
 	var found []metadata
-	err := c.bundles(ctx, r.engine.settings.Namespace, labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, func(of metadata) {
+	err := r.engine.listBundles(ctx, c, labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, func(of metadata) {
 		if instance := of.Labels[labelInstance]; instance != "" && !instances[instance] {
 			found = append(found, of)
 		}
 	})
-	if err != nil {
-		return nil, r.engine.failed("listing the Bundles of", err)
-	}
-	return found, nil
+	return found, err
 }
 
 func existingOf(bundles []metadata) []deploy.Existing {
@@ -320,8 +313,10 @@ func (w *work) prepareOne(ctx context.Context, d target.Deployment) (preparedDep
 
 // put writes the Bundle. contentOf decides about the entries of other clusters.
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
+	own := map[string]string{}
+	maps.Copy(own, w.bundle.Definition.Labels)
 	return w.run.store.apply(ctx, edit{
-		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
+		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: own,
 		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
 		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
 	})
@@ -342,14 +337,15 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 		if _, written := wanted.entries[cluster]; written {
 			continue
 		}
+		key := deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}
 		d, isWanted := w.unchanged[cluster]
 		switch {
 		case there.digest == emptyDigest && found:
 			there = w.run.forceSync(w.name, cluster, before, there.gone(folder, isKustomized))
 		case sameFiles, isWanted && d.Digest == there.digest:
-		case w.run.isRemoved(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}):
+		case slices.Contains(w.run.remove, key):
 			// The agent would deploy the new files before it removes them.
-			if w.run.canEmpty(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}, there) && found {
+			if w.run.canEmpty(key, there) && found {
 				there = w.run.forceSync(w.name, cluster, before, there.gone(folder, isKustomized))
 			}
 		case isWanted && d.Paused:
@@ -368,18 +364,8 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 	return wanted, nil
 }
 
-// isRemoved reports whether this apply removes a deployment.
-func (r *applyRun) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
-
-func (r *applyRun) markOf(bundle string) mark {
+func (r *applyRun) markOf(bundle string) release.Mark {
 	made := release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
 	made.AdoptionKey = r.request.AdoptionKey
 	return made
-}
-
-func nonNil(of map[string]string) map[string]string {
-	if of == nil {
-		return map[string]string{}
-	}
-	return of
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -86,7 +87,7 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 	w.progress.made()
 	err := waiter.wait(ctx)
 	record := w.record(p, waiter.last)
-	var offline *OfflineError
+	var offline *offlineError
 	switch {
 	case err == nil:
 		w.run.succeed(key, record)
@@ -176,7 +177,7 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 	case isApplied:
 		return true, nil
 	case w.last.agent.offline && state == status.WaitApplied:
-		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
+		return true, &offlineError{w.last.agent}
 	case state == status.ErrApplied && time.Since(w.failing) >= settleTime:
 		return true, &StateError{State: state, Message: text}
 	case bd != nil && bd.Spec.Paused && state != status.NotReady:
@@ -277,11 +278,10 @@ func objectsOf(p preparedDeployment, bd *bundleDeployment) map[string]string {
 		return objects
 	}
 	for _, of := range bd.Status.Resources {
-		group, _, found := cutGroup(of.APIVersion)
-		if !found {
-			group = ""
+		reported := diff.Object{
+			Kind: of.Kind, Group: schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).Group, Namespace: of.Namespace, Name: of.Name,
 		}
-		objects[mask.PrintableLine(diff.Object{Kind: of.Kind, Group: group, Namespace: of.Namespace, Name: of.Name}.Key())] = standIn
+		objects[mask.PrintableLine(reported.Key())] = standIn
 	}
 	return objects
 }

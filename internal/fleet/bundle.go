@@ -4,13 +4,13 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -52,19 +52,14 @@ const (
 	maxSecret = 1_000_000
 )
 
-// TooLargeError reports a Bundle that the management cluster would not store.
-type TooLargeError struct {
-	Bundle string
-	// What is too large, such as "the values of all clusters", and Object is the object that cannot
-	// store it.
-	What, Object string
-	Size, Limit  int
-}
-
-const aBundle = "a Bundle of Fleet"
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("bundle %s: %s take %d bytes, and %s can have at most %d; split the bundle, or use two targets with fewer clusters each", e.Bundle, e.What, e.Size, e.Object, e.Limit)
+// checkLimit returns an error for a Bundle that the management cluster would not store. what is such
+// as "the values of all clusters", and object is the object that cannot store it.
+func checkLimit(bundle, what, object string, size, limit int) error {
+	if size <= limit {
+		return nil
+	}
+	return fmt.Errorf("bundle %s: %s take %d bytes, and %s can have at most %d; split the bundle, or use two targets with fewer clusters each",
+		bundle, what, size, object, limit)
 }
 
 // specification is the part of a Bundle's spec that is not about single clusters
@@ -96,11 +91,8 @@ type entry struct {
 	digest string
 }
 
-// mark identifies a Bundle of this provider in its labels.
-type mark = release.Mark
-
 // labelsOf returns the labels of a Bundle: the bundle's own labels, and the marks.
-func labelsOf(own map[string]string, m mark, digest string) map[string]string {
+func labelsOf(own map[string]string, m release.Mark, digest string) map[string]string {
 	all := make(map[string]string, len(own)+6) // the marks
 	maps.Copy(all, own)
 	maps.Copy(all, map[string]string{
@@ -113,8 +105,11 @@ func labelsOf(own map[string]string, m mark, digest string) map[string]string {
 }
 
 // markOf reads the marks of a Bundle or of a BundleDeployment.
-func markOf(labels map[string]string) mark {
-	return mark{Owner: labels[labelOwner], Target: labels[labelTarget], Instance: labels[labelInstance], Bundle: labels[labelBundle], AdoptionKey: labels[labelAdoption]}
+func markOf(labels map[string]string) release.Mark {
+	return release.Mark{
+		Owner: labels[labelOwner], Target: labels[labelTarget], Instance: labels[labelInstance],
+		Bundle: labels[labelBundle], AdoptionKey: labels[labelAdoption],
+	}
 }
 
 const (
@@ -174,13 +169,11 @@ func checkSize(bundle string, spec map[string]any, deployments string) error {
 	if err != nil {
 		return fmt.Errorf("writing bundle %s as JSON: %w", bundle, err)
 	}
-	if len(text) > maxBundle {
-		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Object: aBundle, Size: len(text), Limit: maxBundle}
-	}
-	if len(deployments) > maxAnnotations {
-		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Object: aBundle, Size: len(deployments), Limit: maxAnnotations}
-	}
-	return nil
+	const object = "a Bundle of Fleet"
+	return cmp.Or(
+		checkLimit(bundle, "the files, compressed, and the options of all clusters", object, len(text), maxBundle),
+		checkLimit(bundle, "the digests of all deployments", object, len(deployments), maxAnnotations),
+	)
 }
 
 // digestOf returns the digest of a specification, as an API server returns it, and of the digests
@@ -222,21 +215,12 @@ func deploymentsOf(annotations map[string]string) map[string]string {
 	return digests
 }
 
-// clustersOf returns the clusters of entries, sorted.
-func clustersOf(entries map[string]entry) []string { return slices.Sorted(maps.Keys(entries)) }
-
 // asJSON returns a value in the form in which encoding/json reads it: maps, lists, texts and
 // numbers.
-func asJSON[T any](value T) (map[string]any, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("writing JSON: %w", err)
-	}
+func asJSON(value any) (map[string]any, error) {
 	var read map[string]any
-	if err := json.Unmarshal(text, &read); err != nil {
-		return nil, fmt.Errorf("reading JSON: %w", err)
-	}
-	return read, nil
+	err := convert(value, &read)
+	return read, err
 }
 
 // child returns the map under a key of a map, nil if there is none.
@@ -245,8 +229,8 @@ func child(of map[string]any, key string) map[string]any {
 	return found
 }
 
-// fromJSON reads a value that asJSON could have made.
-func fromJSON(value map[string]any, into any) error {
+// convert reads a value from the JSON of another one.
+func convert(value, into any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("writing JSON: %w", err)

@@ -17,19 +17,6 @@ var notPerCluster = []string{
 	"namespaceLabels", "namespaceAnnotations", "deleteNamespace", "deleteCRDResources", "ignore", "helm.maxHistory", "helm.skipSchemaValidation",
 }
 
-// DifferentOptionsError reports an option that differs between clusters, although a Bundle has one
-// value for all.
-type DifferentOptionsError struct {
-	Option string
-	// Clusters are two clusters with different values.
-	Clusters [2]string
-}
-
-func (e *DifferentOptionsError) Error() string {
-	return fmt.Sprintf("%s differs between clusters %s and %s, and Fleet has one for all clusters of a bundle; use two bundles",
-		e.Option, e.Clusters[0], e.Clusters[1])
-}
-
 // compose returns the spec of a Bundle. Options that are equal on all clusters are at its root. The
 // other options are in the target of each cluster. Fleet's merge only adds options, so an option
 // that one cluster lacks is not at the root.
@@ -38,7 +25,7 @@ func (c content) compose() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters := clustersOf(c.entries)
+	clusters := slices.Sorted(maps.Keys(c.entries))
 	all := make([]map[optionPath]any, len(clusters))
 	for i, cluster := range clusters {
 		all[i] = flatten(c.entries[cluster].options)
@@ -146,7 +133,8 @@ func checkSame(clusters []string, all []map[optionPath]any) error {
 		copy(p[:], strings.Split(option, "."))
 		for i := range all {
 			if !reflect.DeepEqual(all[0][p], all[i][p]) {
-				return &DifferentOptionsError{Option: option, Clusters: [2]string{clusters[0], clusters[i]}}
+				return fmt.Errorf("%s differs between clusters %s and %s, and Fleet has one for all clusters of a bundle; use two bundles",
+					option, clusters[0], clusters[i])
 			}
 		}
 	}
@@ -160,7 +148,7 @@ func decompose(spec map[string]any, digests map[string]string) (content, error) 
 
 		Targets []map[string]any `json:"targets"`
 	}
-	if err := fromJSON(spec, &parts); err != nil {
+	if err := convert(spec, &parts); err != nil {
 		return content{}, err
 	}
 	read := content{specification: parts.specification, entries: map[string]entry{}}

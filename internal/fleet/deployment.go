@@ -423,22 +423,11 @@ func (d *bundleDeployment) isRemoved(digest string) bool {
 	return d.isApplied(digest) && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
 }
 
-// OfflineError reports a cluster whose agent was not seen for a long time, so the apply does not
+// offlineError reports a cluster whose agent was not seen for a long time, so the apply does not
 // wait for it.
-type OfflineError struct {
-	// LastSeen is zero for an agent that was never seen.
-	LastSeen time.Time
-}
+type offlineError struct{ agent }
 
-func (e *OfflineError) Error() string {
+func (e *offlineError) Error() string {
 	return "the agent of the cluster " + e.seen() + ". The Bundle is written, and Fleet deploys it when the agent is back. " +
 		"Start the agent, or set on_offline = \"leave\" in the engine block to let the apply succeed"
-}
-
-// seen describes when the agent was last seen.
-func (e *OfflineError) seen() string { return agent{lastSeen: e.LastSeen, offline: true}.seen() }
-
-// cutGroup separates the group of an API version from its version.
-func cutGroup(apiVersion string) (group, version string, found bool) {
-	return strings.Cut(apiVersion, "/")
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
@@ -31,22 +30,6 @@ func (e entry) kept() entry {
 
 // errNotKept makes HandBack wait.
 var errNotKept = errors.New("the agent has not applied yet that the objects stay")
-
-// OfflineHandBackError reports a deployment that cannot be handed back because its agent is
-// offline.
-type OfflineHandBackError struct {
-	Cluster string
-	// LastSeen is zero for an agent that was never seen.
-	LastSeen time.Time
-}
-
-func (e *OfflineHandBackError) Error() string {
-	seen := "was never seen"
-	if !e.LastSeen.IsZero() {
-		seen = "was last seen at " + e.LastSeen.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("the agent of cluster %s %s, and only the agent can let go of the release; start it and apply again", e.Cluster, seen)
-}
 
 // HandBack makes Fleet stop managing deployments of a target. Their releases and objects stay, and
 // no agent monitors them any more. HandBack returns an error for each deployment that Fleet still
@@ -138,7 +121,8 @@ func (h handBack) online(keys []deploy.Key) []deploy.Key {
 		if !h.isOffline(key) {
 			return false
 		}
-		h.fail([]deploy.Key{key}, &OfflineHandBackError{Cluster: key.Cluster, LastSeen: h.view.clusters[key.Cluster].lastSeen})
+		h.fail([]deploy.Key{key}, fmt.Errorf("the agent of cluster %s %s, and only the agent can let go of the release; start it and apply again",
+			key.Cluster, h.view.clusters[key.Cluster].seen()))
 		return true
 	})
 }
@@ -146,13 +130,8 @@ func (h handBack) online(keys []deploy.Key) []deploy.Key {
 // keep makes agents keep the objects of deployments. kept are the clusters whose agents have to
 // apply that.
 func (h handBack) keep(ctx context.Context, bundle, name string, keys []deploy.Key) (kept []string, digest string, err error) {
-	digest, err = h.store.apply(ctx, edit{name: name, bundle: bundle, mark: h.markOf(bundle), change: func(before *stored) (content, error) {
+	digest, err = h.change(ctx, bundle, name, func(before *stored, wanted *content) {
 		kept = nil
-		if before == nil {
-			return content{}, nil
-		}
-		wanted := before.content
-		wanted.entries = maps.Clone(wanted.entries)
 		for _, key := range keys {
 			of, there := wanted.entries[key.Cluster]
 			if !there {
@@ -161,7 +140,6 @@ func (h handBack) keep(ctx context.Context, bundle, name string, keys []deploy.K
 			wanted.entries[key.Cluster] = h.forceSync(name, key.Cluster, before, of.kept())
 			kept = append(kept, key.Cluster)
 		}
-		return wanted, nil
-	}})
+	})
 	return kept, digest, err
 }

@@ -32,12 +32,12 @@ func (e *Engine) Import(ctx context.Context, owner, target string, only []string
 	}
 	named, reading := release.NewMark(owner, target, "", "", ""), &store{engine: e, client: c, instances: map[string]bool{}}
 	bundles := map[string]release.Mark{}
-	err = c.bundles(ctx, e.settings.Namespace, labelOwner+"="+named.Owner+","+labelTarget+"="+named.Target, func(of metadata) {
+	err = e.listBundles(ctx, c, labelOwner+"="+named.Owner+","+labelTarget+"="+named.Target, func(of metadata) {
 		bundles[of.Name] = markOf(of.Labels)
 		reading.instances[of.Labels[labelInstance]] = true
 	})
 	if err != nil {
-		return nil, e.failed("listing the Bundles of", err)
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(bundles)) {
 		marked := bundles[name]
@@ -71,7 +71,7 @@ var (
 // next apply writes its Bundle once more. Agents have nothing to do then.
 func importedRecord(mark release.Mark, of entry, uid, key string) (deploy.Record, error) {
 	var options releaseOptions
-	if err := fromJSON(of.options, &options); err != nil {
+	if err := convert(of.options, &options); err != nil {
 		return deploy.Record{}, err
 	}
 	if options.Helm.ReleaseName == "" || options.DefaultNamespace == "" {

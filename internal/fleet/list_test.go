@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube/connect"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -106,7 +107,7 @@ func TestUnreadableDeployment(t *testing.T) {
 	}
 	engine := New(Settings{Namespace: "n"}, nil, nil, &mask.Masker{})
 	key, digest := deploy.Key{Cluster: "c", Bundle: "web"}, "v1-0123456789abcdef0123456789abcdef"
-	bundle := metadata{Name: "web", Generation: 1, Labels: labelsOf(nil, mark{Bundle: "web"}, digest), Annotations: map[string]string{
+	bundle := metadata{Name: "web", Generation: 1, Labels: labelsOf(nil, release.Mark{Bundle: "web"}, digest), Annotations: map[string]string{
 		annotationGeneration: "1", annotationDeployments: `{"c":"` + digest + `"}`,
 	}}
 	bd.Metadata.Labels = bundle.Labels

@@ -16,9 +16,7 @@ import (
 // Observe reads the state of the deployments of the given records. A record disappears only if the
 // management cluster has listed its Bundles.
 func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
-	found := deploy.Observation{
-		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
-	}
+	found := deploy.NewObservation()
 	if len(records) == 0 {
 		found.AllSeen = true
 		return found
@@ -45,9 +43,8 @@ func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, dr
 
 // keepAll keeps all records, and adds one failure for each cluster.
 func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation {
-	found := deploy.Observation{
-		Records: maps.Clone(records), UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
-	}
+	found := deploy.NewObservation()
+	found.Records = maps.Clone(records)
 	clusters := map[string]bool{}
 	for key := range records {
 		clusters[key.Cluster] = true
@@ -191,7 +188,7 @@ func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) stri
 	}
 	// The controller writes the observed generation after the BundleDeployments
 	// (Fleet: internal/cmd/controller/reconciler/bundle_controller.go, Reconcile).
-	if fromJSON(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
+	if convert(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
 		return ""
 	}
 	failed, _ := failureOf(of.Status.Conditions, "Ready")

@@ -104,13 +104,9 @@ const emptyDigest = "gone"
 // gone returns an entry that deploys the empty chart in folder. The options of the release itself
 // stay.
 func (e entry) gone(folder string, isKustomized bool) entry {
-	options := map[string]any{}
-	for key, value := range e.options {
-		switch key {
-		case "yaml", "kustomize", "downstreamResources", "diff", "ignore":
-		default:
-			options[key] = value
-		}
+	options := maps.Clone(e.options)
+	for _, key := range []string{"yaml", "kustomize", "downstreamResources", "diff", "ignore"} {
+		delete(options, key)
 	}
 	helm := map[string]any{"chart": "./" + folder, "disablePreProcess": true}
 	for _, key := range []string{"releaseName", "force", "takeOwnership", "maxHistory"} {

@@ -22,26 +22,19 @@ type removal struct{ *applyRun }
 
 // all removes the deployments of all bundles: each bundle after those that depend on it.
 func (r removal) all(ctx context.Context) {
-	clusters := map[string][]string{}
-	for _, key := range r.request.Remove {
-		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
+	removed := map[string][]deploy.Key{}
+	for _, key := range r.remove {
+		removed[key.Bundle] = append(removed[key.Bundle], key)
 	}
-	bundles := slices.Sorted(maps.Keys(clusters))
+	bundles := slices.Sorted(maps.Keys(removed))
 	before, ended := rollout.RemovalDependencies(bundles, r.request.Needs), map[string]chan struct{}{}
 	for _, name := range bundles {
 		ended[name] = make(chan struct{})
 	}
 	var removing sync.WaitGroup
 	for _, name := range bundles {
-		keys := make([]deploy.Key, len(clusters[name]))
-		for i, cluster := range clusters[name] {
-			keys[i] = deploy.Key{Cluster: cluster, Bundle: name}
-		}
-		failed := func(err error) {
-			for _, key := range keys {
-				r.untouched(key, deploy.Removing, err)
-			}
-		}
+		keys := removed[name]
+		failed := func(err error) { r.untouchedAll(keys, deploy.Removing, err) }
 		removing.Go(func() {
 			defer close(ended[name])
 			for _, dependant := range before[name] {
@@ -72,11 +65,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	if len(keys) == 0 {
 		return
 	}
-	fail := func(keys []deploy.Key, err error) {
-		for _, key := range keys {
-			r.untouched(key, deploy.Removing, err)
-		}
-	}
+	fail := func(keys []deploy.Key, err error) { r.untouchedAll(keys, deploy.Removing, err) }
 	for _, key := range keys {
 		r.start(key)
 	}
@@ -96,7 +85,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 		fail(keys, err)
 		return
 	}
-	left := r.awaitEmpty(ctx, name, digest, emptied)
+	left := r.awaitEach(ctx, name, digest, emptied, func(bd *bundleDeployment) bool { return bd.isRemoved(digest) }, errStillThere)
 	dropped := slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool { return left[key.Cluster] != nil })
 	for _, key := range keys {
 		if err := left[key.Cluster]; err != nil {
@@ -129,13 +118,8 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 
 // empty gives clusters the empty chart. emptied are the clusters whose agents can deploy it.
 func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.Key) (emptied []string, digest string, err error) {
-	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+	digest, err = r.change(ctx, bundle, name, func(before *stored, wanted *content) {
 		emptied = nil
-		if before == nil {
-			return content{}, nil
-		}
-		wanted := before.content
-		wanted.entries = maps.Clone(wanted.entries)
 		folder, isKustomized, found := findEmptyFolder(wanted.Resources)
 		for _, key := range keys {
 			of, there := wanted.entries[key.Cluster]
@@ -148,9 +132,21 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 		if len(emptied) == len(wanted.entries) {
 			wanted.DependsOn = nil // The bundles that it depends on may no longer exist.
 		}
+	})
+	return emptied, digest, err
+}
+
+// change changes the content of a Bundle, if there is one. It can call edits several times.
+func (r removal) change(ctx context.Context, bundle, name string, edits func(before *stored, wanted *content)) (digest string, err error) {
+	return r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+		if before == nil {
+			return content{}, nil
+		}
+		wanted := before.content
+		wanted.entries = maps.Clone(wanted.entries)
+		edits(before, &wanted)
 		return wanted, nil
 	}})
-	return emptied, digest, err
 }
 
 // canEmpty reports whether an agent can be given the empty chart in place of a deployment.
@@ -181,12 +177,6 @@ func (r *applyRun) isClaimed(key deploy.Key) bool {
 }
 
 var errStillThere = errors.New("the agent has not removed everything yet")
-
-// awaitEmpty waits until the agents have removed everything. It returns an error for each cluster
-// where that failed.
-func (r removal) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
-	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isRemoved(digest) }, errStillThere)
-}
 
 // awaitEach waits until the deployments of a Bundle are done. It returns an error for each cluster
 // whose deployment is not: pending if no other reason is known. A deployment that Fleet does not
@@ -253,18 +243,11 @@ func (r removal) until(ctx context.Context, id deploymentID, limit time.Duration
 // drop removes clusters from a Bundle, and returns the new digest of the Bundle. If no cluster is
 // left, it deletes the Bundle and returns "".
 func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (digest string, err error) {
-	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
-		if before == nil {
-			return content{}, nil
-		}
-		wanted := before.content
-		wanted.entries = maps.Clone(wanted.entries)
+	return r.change(ctx, bundle, name, func(_ *stored, wanted *content) {
 		for _, key := range keys {
 			delete(wanted.entries, key.Cluster)
 		}
-		return wanted, nil
-	}})
-	return digest, err
+	})
 }
 
 // forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a Bundle.

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -42,6 +41,12 @@ func (r *results) untouched(key deploy.Key, doing string, err error) {
 		return
 	}
 	r.fail(key, doing, err, nil)
+}
+
+func (r *results) untouchedAll(keys []deploy.Key, doing string, err error) {
+	for _, key := range keys {
+		r.untouched(key, doing, err)
+	}
 }
 
 // fail records a failure and the record of the existing deployment, nil if there is none.
@@ -87,12 +92,8 @@ func (r *results) outcome(ctx context.Context) deploy.Outcome {
 	if ctx.Err() != nil {
 		outcome.Interruption = r.interruption()
 	}
-	slices.SortFunc(outcome.Failures, func(a, b deploy.Failure) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
+	slices.SortFunc(outcome.Failures, deploy.Failure.Compare)
+	slices.SortFunc(outcome.Notices, deploy.Notice.Compare)
 	return outcome
 }
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -8,9 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
@@ -45,10 +49,8 @@ func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*sto
 		return nil, nil
 	}
 	read := &stored{raw: raw}
-	var of struct {
-		Metadata metadata `json:"metadata"`
-	}
-	if err := fromJSON(raw, &of); err != nil {
+	var of onlyAbout
+	if err := convert(raw, &of); err != nil {
 		return nil, fmt.Errorf("reading the Bundle %s: %w", name, err)
 	}
 	read.metadata = of.Metadata
@@ -67,7 +69,7 @@ func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*sto
 type edit struct {
 	// name is the name of the Bundle, and bundle is the name of the bundle for messages.
 	name, bundle string
-	mark         mark
+	mark         release.Mark
 	// own are the labels of the bundle, nil to keep the existing labels.
 	own map[string]string
 	// secrets sets annotationSecrets.
@@ -157,7 +159,10 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 			generation++
 		}
 		isMarked := !e.secrets || before.hasSecrets()
-		if current == digest && isMarked && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) && before.Labels[labelAdoption] == wantedLabels[labelAdoption] {
+		// Labels that Fleet adds do not count.
+		isLabelled := labels.SelectorFromSet(wantedLabels).Matches(labels.Set(before.Labels)) &&
+			before.Labels[labelAdoption] == wantedLabels[labelAdoption]
+		if current == digest && isMarked && before.isUnchanged() && isLabelled {
 			return before.UID, nil
 		}
 	}
@@ -190,10 +195,8 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 // verify checks that the management cluster has stored what was written, and corrects
 // annotationGeneration if the Bundle has another generation.
 func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deployments, digest string) (uid string, err error) {
-	var of struct {
-		Metadata metadata `json:"metadata"`
-	}
-	if err := fromJSON(answer, &of); err != nil {
+	var of onlyAbout
+	if err := convert(answer, &of); err != nil {
 		return "", fmt.Errorf("reading the response for the Bundle %s: %w", e.name, err)
 	}
 	got, err := digestOf(child(answer, "spec"), deployments)
@@ -298,7 +301,7 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 	if found && object["type"] != valuesType {
 		return fmt.Errorf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.name, s.engine.settings.Namespace, valuesType)
 	}
-	if found && equalData(dataOf(object), data) {
+	if found && maps.EqualFunc(dataOf(object), data, bytes.Equal) {
 		return nil
 	}
 	if !found {
@@ -326,23 +329,7 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 
 // withoutMarks returns the labels of the bundle itself: all but those of this provider.
 func withoutMarks(all map[string]string) map[string]string {
-	own := map[string]string{}
-	for key, value := range all {
-		switch key {
-		case labelOwner, labelTarget, labelInstance, labelBundle, labelAdoption, labelDigest:
-		default:
-			own[key] = value
-		}
-	}
+	own := maps.Clone(all)
+	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, labelPrefix) })
 	return own
-}
-
-// equalTexts reports whether all wanted labels are set. Labels that Fleet adds do not count.
-func equalTexts(there, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if there[key] != value {
-			return false
-		}
-	}
-	return true
 }

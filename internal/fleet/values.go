@@ -121,15 +121,7 @@ func checkValuesSize(bundle string, data map[string][]byte) error {
 	for key, text := range data {
 		size += len(key) + len(text)
 	}
-	if size > maxSecret {
-		return &TooLargeError{Bundle: bundle, What: "the values of all clusters", Object: "the Secret of a Bundle", Size: size, Limit: maxSecret}
-	}
-	return nil
-}
-
-// equalData reports whether two Secrets have the same contents.
-func equalData(a, b map[string][]byte) bool {
-	return maps.EqualFunc(a, b, func(x, y []byte) bool { return string(x) == string(y) })
+	return checkLimit(bundle, "the values of all clusters", "the Secret of a Bundle", size, maxSecret)
 }
 
 // valuesHash returns the hash by which an agent matches its values to the BundleDeployment, "" if

@@ -42,11 +42,10 @@ func selector(owner string, instances map[string]bool) string {
 
 // look reads the existing objects of a target: three lists for any number of clusters.
 func (e *Engine) look(ctx context.Context, c *client, owner string, instances map[string]bool) (view, error) {
-	found := view{}
+	found := view{bundles: map[string]metadata{}, deployments: map[deploymentID]*bundleDeployment{}}
 	var reading errgroup.Group
-	reading.Go(panics.Recovering("listing Bundles", func() (err error) {
-		found.bundles, err = e.listBundles(ctx, c, owner, instances)
-		return err
+	reading.Go(panics.Recovering("listing Bundles", func() error {
+		return e.listBundles(ctx, c, selector(owner, instances), func(of metadata) { found.bundles[of.Name] = of })
 	}))
 	reading.Go(panics.Recovering("listing clusters", func() (err error) {
 		found.clusters, err = e.listClusters(ctx, c)
@@ -63,7 +62,6 @@ func (e *Engine) look(ctx context.Context, c *client, owner string, instances ma
 	if err := reading.Wait(); err != nil {
 		return view{}, err
 	}
-	found.deployments = map[deploymentID]*bundleDeployment{}
 	for _, bd := range listed {
 		if id, ok := e.idOf(bd, found.clusters); ok {
 			found.deployments[id] = bd
@@ -87,13 +85,16 @@ type onlyAbout struct {
 	Metadata metadata `json:"metadata"`
 }
 
-// bundles lists Bundles without specification and status.
-func (c *client) bundles(ctx context.Context, namespace, selector string, see func(metadata)) error {
+// listBundles lists Bundles without specification and status.
+func (e *Engine) listBundles(ctx context.Context, c *client, selector string, see func(metadata)) error {
 	of := objectList[onlyAbout]{
-		kind: "Bundle", resource: bundleResource, namespace: namespace, selector: selector, accept: onlyMetadata, limit: maxBundles, bytes: maxInventory,
+		kind: "Bundle", resource: bundleResource, namespace: e.settings.Namespace,
+		selector: selector, accept: onlyMetadata, limit: maxBundles, bytes: maxInventory,
 	}
-	_, _, err := of.read(ctx, c.requests, func(of onlyAbout) { see(of.Metadata) })
-	return err
+	if _, _, err := of.read(ctx, c.requests, func(of onlyAbout) { see(of.Metadata) }); err != nil {
+		return e.failed("listing the Bundles of", err)
+	}
+	return nil
 }
 
 // deployments lists BundleDeployments of all namespaces, and returns the version of the list. Agents
@@ -119,15 +120,6 @@ func (c *client) deployments(ctx context.Context, selector string, see func(*bun
 		}
 	}
 	return version, err
-}
-
-func (e *Engine) listBundles(ctx context.Context, c *client, owner string, instances map[string]bool) (map[string]metadata, error) {
-	found := map[string]metadata{}
-	err := c.bundles(ctx, e.settings.Namespace, selector(owner, instances), func(of metadata) { found[of.Name] = of })
-	if err != nil {
-		return nil, e.failed("listing the Bundles of", err)
-	}
-	return found, nil
 }
 
 func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {

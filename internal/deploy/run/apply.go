@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -64,9 +63,7 @@ func (r *Runner) Apply(ctx context.Context, request Request) deploy.Outcome {
 	}
 	slices.SortFunc(outcome.Failures, deploy.Failure.Compare)
 	slices.SortStableFunc(outcome.Warned, policy.Violation.Compare)
-	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
+	slices.SortFunc(outcome.Notices, deploy.Notice.Compare)
 	return outcome
 }
 

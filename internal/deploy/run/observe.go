@@ -103,10 +103,9 @@ type observationBuilder struct {
 }
 
 func newObservationBuilder(prior map[deploy.Key]deploy.Record) *observationBuilder {
-	return &observationBuilder{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: deploy.Observation{
-		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Missing: map[deploy.Key]release.Known{},
-		Listed: map[string][]string{},
-	}}
+	return &observationBuilder{
+		prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: deploy.NewObservation(),
+	}
 }
 
 // recordsOnCluster returns the deployments whose cluster in state is the one that responded. A
