@@ -19,7 +19,10 @@ import (
 // order; the others continue. When ctx ends, nothing new is started, and running operations are
 // finished.
 func (r *Runner) Apply(ctx context.Context, request Request) deploy.Outcome {
-	results := &results{prior: request.Prior, records: map[deploy.Key]deploy.Record{}}
+	results := &results{
+		prior: request.Prior, records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{},
+		asBefore: map[deploy.Key]bool{}, written: map[string]map[deploy.Key]pendingInspection{},
+	}
 	progress := newApplyProgress(ctx, r.notify, request, results)
 	runs := r.clusterRuns(request, results, progress)
 	var looking, removing sync.WaitGroup

@@ -93,10 +93,11 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key deploy.Key) bool {
 	}
 	defer slot.Pause()
 	c.run.progress.deployments[key].start(release.Uninstall)
-	touched, remover := false, c.run.remover()
+	touched := false
 	for _, known := range releases {
-		removed, failure := remover.remove(ctx, key, known, nil)
-		touched, err = touched || removed, errors.Join(err, failure)
+		removed, failure := c.run.removeRelease(ctx, key, known, nil)
+		touched = touched || removed
+		err = errors.Join(err, failure)
 	}
 	switch {
 	case err == nil:

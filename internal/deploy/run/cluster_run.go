@@ -39,7 +39,10 @@ func (r *Runner) clusterRuns(request Request, results *results, progress *applyP
 	runs := map[string]*clusterRun{}
 	snapshots := &clusterSnapshots{}
 	index := request.index()
-	moves := request.moveCandidates().Moves()
+	moving := deploy.MoveCandidates{
+		Write: request.Write, Remove: request.Remove, Keep: request.Keep, Prior: request.Prior, Wants: request.Wants,
+	}
+	moves := moving.Moves()
 	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(snapshots.all()) })
 	to := func(cluster string) *clusterRun {
 		if runs[cluster] == nil {
@@ -69,7 +72,10 @@ func (r *Runner) clusterRuns(request Request, results *results, progress *applyP
 // takeSnapshot reads the cluster before anything is done there.
 func (r *clusterRun) takeSnapshot(ctx context.Context) {
 	var seen clusterSnapshot
-	seen.cluster, seen.snapshot, seen.err = r.runner.prefetchSnapshot(ctx, r.name)
+	seen.snapshot, seen.err = query(ctx, r.runner, r.name, func(c Cluster) (release.Snapshot, error) {
+		seen.cluster = c
+		return PrefetchSnapshot(ctx, c)
+	})
 	if seen.err == nil {
 		seen.err = r.request.checkIdentity(r.name, seen.snapshot.UID)
 	}

@@ -197,7 +197,7 @@ func (w *deploymentWrite) removeFormer(ctx context.Context, record *deploy.Recor
 		}
 		err := slot.Resume(ctx)
 		if err == nil {
-			_, err = w.run.remover().remove(ctx, w.key, known, written.Rendering.Hashes())
+			_, err = w.run.removeRelease(ctx, w.key, known, written.Rendering.Hashes())
 		}
 		if err != nil {
 			record.Leftovers, errs = append(record.Leftovers, known), append(errs, err)

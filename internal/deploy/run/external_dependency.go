@@ -9,7 +9,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // externalDependency is a bundle of another target that a deployment depends on.
@@ -18,10 +17,6 @@ type externalDependency struct {
 	needed rollout.ExternalDependency
 	// timeout is how long the releases of the bundle may take to become ready.
 	timeout time.Duration
-}
-
-func (r *clusterRun) externalDependencyOf(d target.Deployment, needed rollout.ExternalDependency) externalDependency {
-	return externalDependency{run: r, needed: needed, timeout: r.request.Settings.TimeoutOf(d)}
 }
 
 // check returns why the cluster lacks a bundle of another target that a deployment depends on. It

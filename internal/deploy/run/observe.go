@@ -212,37 +212,3 @@ func seenBy(claimant release.Claimant, observed release.Observed) release.Known 
 	}
 	return known
 }
-
-// Snapshots lists the releases of clusters. Clusters that cannot be read are missing in the
-// result.
-func (r *Runner) Snapshots(ctx context.Context, clusters []string) map[string]release.Snapshot {
-	return queryClusters(clusters, func(name string) (release.Snapshot, error) {
-		_, snapshot, err := r.snapshot(ctx, name)
-		return snapshot, err
-	})
-}
-
-// queryClusters queries clusters at once. Clusters that cannot be read are missing in the result.
-func queryClusters[T any](clusters []string, one func(name string) (T, error)) map[string]T {
-	var (
-		mu     sync.Mutex
-		asking sync.WaitGroup
-	)
-	found := map[string]T{}
-	for _, name := range clusters {
-		asking.Go(func() {
-			var answer T
-			if err := panics.Recovering("reading the cluster", func() (err error) {
-				answer, err = one(name)
-				return err
-			})(); err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[name] = answer
-		})
-	}
-	asking.Wait()
-	return found
-}

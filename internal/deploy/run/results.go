@@ -31,9 +31,6 @@ type results struct {
 func (r *results) addWritten(key deploy.Key, seen pendingInspection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.written == nil {
-		r.written = map[string]map[deploy.Key]pendingInspection{}
-	}
 	if r.written[key.Cluster] == nil {
 		r.written[key.Cluster] = map[deploy.Key]pendingInspection{}
 	}
@@ -123,15 +120,11 @@ func (r *results) addSucceeded(key deploy.Key, record deploy.Record) {
 
 // addUntouched notes a failure before anything was written: the former record is still true.
 func (r *results) addUntouched(key deploy.Key, doing string, err error) {
-	prior, ok := r.prior[key]
-	switch {
-	case !ok:
-		r.addKept(key, doing, err, nil)
-	case prior.State == status.ErrApplied: // It has failed again, for another reason.
+	if prior := r.prior[key]; prior.State == status.ErrApplied { // It has failed again, for another reason.
 		r.addFailed(key, doing, err, &prior)
-	default:
-		r.addKept(key, doing, err, &prior)
+		return
 	}
+	r.addHeld(key, doing, err)
 }
 
 // addAllUntouched notes one failure for deployments of which nothing was written.
@@ -150,15 +143,6 @@ func (r *results) addHeld(key deploy.Key, doing string, err error) {
 	r.addKept(key, doing, err, nil)
 }
 
-// fail notes a failure. The caller must hold the lock.
-func (r *results) fail(key deploy.Key, doing string, err error) {
-	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
-	if r.failed == nil {
-		r.failed = map[deploy.Key]error{}
-	}
-	r.failed[key] = err
-}
-
 // failure returns the last failure of a deployment, nil if there is none.
 func (r *results) failure(key deploy.Key) error {
 	r.mu.Lock()
@@ -170,9 +154,6 @@ func (r *results) failure(key deploy.Key) error {
 func (r *results) addAsBefore(key deploy.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asBefore == nil {
-		r.asBefore = map[deploy.Key]bool{}
-	}
 	r.asBefore[key] = true
 }
 
@@ -196,7 +177,8 @@ func (r *results) addFailed(key deploy.Key, doing string, err error, left *deplo
 func (r *results) addKept(key deploy.Key, doing string, err error, record *deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fail(key, doing, err)
+	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.failed[key] = err
 	if record != nil {
 		r.records[key] = *record
 	}

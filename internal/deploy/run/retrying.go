@@ -32,7 +32,7 @@ func (g guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err e
 	return repeat(ctx, g, attempts{limit: snapshotTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
 		snapshot, err := g.next.Snapshot(ctx)
 		if !isBusy(err) {
-			err = permanent(err)
+			err = retry.Permanent(err)
 		}
 		return snapshot, err
 	})
@@ -58,7 +58,7 @@ func (g guarded) Write(ctx context.Context, action release.Action, d target.Depl
 			// record, the first decision is still right.
 			if isChanged(observed, now) {
 				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeRelease); err != nil {
-					return release.Written{Revision: revision}, permanent(err)
+					return release.Written{Revision: revision}, retry.Permanent(err)
 				}
 			}
 			observed = now
@@ -98,7 +98,7 @@ func (g guarded) Uninstall(ctx context.Context, observed release.Observed, remov
 			if now != nil {
 				action, err := release.DecideRemoval(removal.Claimant(), now, removal.TakeOwnership)
 				if action != release.Uninstall {
-					return release.Removed{Kept: kept}, permanent(err)
+					return release.Removed{Kept: kept}, retry.Permanent(err)
 				}
 				observed = *now
 			}
@@ -175,22 +175,19 @@ func repeat[T any](ctx context.Context, c guarded, of attempts, operation func()
 	return result, last
 }
 
-// permanent keeps an error from being tried again.
-func permanent(err error) error { return retry.Permanent(err) }
-
 // retryable lets an error with a temporary cause be tried again.
 func retryable(err error) error {
 	unreachable, changed := (*status.UnreachableError)(nil), (*release.ChangedError)(nil)
 	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &changed) {
 		return err
 	}
-	return permanent(err)
+	return retry.Permanent(err)
 }
 
 // isBusy reports whether a cluster responded but could not handle the request.
 func isBusy(err error) bool {
-	var busy *status.BusyError
-	return errors.As(err, &busy)
+	_, is := errors.AsType[*status.BusyError](err)
+	return is
 }
 
 // extendDeadline returns a context that ends a given time after ctx does.

@@ -78,6 +78,15 @@ type Runner struct {
 	waiting *semaphore.Weighted
 }
 
+// notifiers receive the events of a runner.
+type notifiers []deploy.Notify
+
+func (n notifiers) send(ctx context.Context, event deploy.Event) {
+	for _, notify := range n {
+		notify(ctx, event)
+	}
+}
+
 // maxWaiting is how many operations may only wait for their objects, for each operation in flight
 // but the first. Each keeps its chart and its objects in memory.
 const maxWaiting = 4

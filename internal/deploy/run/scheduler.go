@@ -152,7 +152,8 @@ func (s *scheduler) write(ctx context.Context, i int) status.State {
 		return status.ErrApplied
 	}
 	for _, needed := range s.order.ExternalDependencies(i) {
-		if err := v.externalDependencyOf(d, needed).check(ctx, s.bundles); err != nil {
+		dependency := externalDependency{run: v, needed: needed, timeout: v.request.Settings.TimeoutOf(d)}
+		if err := dependency.check(ctx, s.bundles); err != nil {
 			v.results.addUntouched(deploy.KeyOf(d), "deploying", err)
 			return status.ErrApplied
 		}

@@ -30,24 +30,10 @@ func PrefetchSnapshot(ctx context.Context, cluster Observer) (release.Snapshot, 
 }
 
 // snapshot lists the releases of a cluster.
-func (r *Runner) snapshot(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return r.snapshotBy(ctx, name, func(ctx context.Context, cluster Observer) (release.Snapshot, error) { return cluster.Snapshot(ctx) })
-}
-
-func (r *Runner) prefetchSnapshot(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return r.snapshotBy(ctx, name, PrefetchSnapshot)
-}
-
-func (r *Runner) snapshotBy(ctx context.Context, name string, by func(context.Context, Observer) (release.Snapshot, error)) (Cluster, release.Snapshot, error) {
-	cluster, err := r.clusters(name)
-	if err != nil {
-		return nil, release.Snapshot{}, err
-	}
-	slot, err := r.acquire(ctx)
-	if err != nil {
-		return nil, release.Snapshot{}, err
-	}
-	defer slot.Pause()
-	snapshot, err := by(ctx, cluster)
+func (r *Runner) snapshot(ctx context.Context, name string) (cluster Cluster, snapshot release.Snapshot, err error) {
+	snapshot, err = query(ctx, r, name, func(c Cluster) (release.Snapshot, error) {
+		cluster = c
+		return c.Snapshot(ctx)
+	})
 	return cluster, snapshot, err
 }

@@ -55,7 +55,3 @@ func (r *clusterRun) noteHandedOver() {
 		r.results.addHandedOver(deploy.Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
 	}
 }
-
-func (r Request) moveCandidates() deploy.MoveCandidates {
-	return deploy.MoveCandidates{Write: r.Write, Remove: r.Remove, Keep: r.Keep, Prior: r.Prior, Wants: r.Wants}
-}
