@@ -54,12 +54,12 @@ func TestMessages(t *testing.T) {
 	}{
 		"plan": {
 			got: report.Plan("all", &plan.Plan{
-				Counts: status.Changes{Removed: 1}, Unreachable: []string{"gone"}, Exceeded: &plan.RemovalLimitError{Max: "x"},
+				Counts: status.Changes{Removed: 1}, Unreachable: []string{"gone"}, Exceeded: plan.RemovalLimit{Max: "x"}.Check(1, 1, 1),
 				Change: plan.Change{Held: failed[2:]}, Failures: failed[:1],
 			}, plan.Desired{Unreadable: map[string]error{"new": wrong}}, nil, deploy.ForgetMissing, map[string]string{"a": "uid", "b": "uid"}),
 			want: slices.Concat(
 				report.MissingClusters("all", []string{"gone"}, deploy.ForgetMissing),
-				report.Exceeded("all", &plan.RemovalLimitError{Max: "x"}, 1),
+				report.Exceeded("all", plan.RemovalLimit{Max: "x"}.Check(1, 1, 1), 1),
 				report.Held("all", []deploy.Failure{failed[2], {Cluster: "*", Bundle: "new", Err: wrong}}),
 				report.SameClusters("all", [][]string{{"a", "b"}}),
 				report.PlanFailures("all", failed[:1]),
@@ -226,7 +226,7 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"no number": {
-			got: report.Exceeded("all", &plan.RemovalLimitError{Max: "x"}, 2),
+			got: report.Exceeded("all", plan.RemovalLimit{Max: "x"}.Check(1, 1, 1), 2),
 			want: []report.Message{{
 				Attribute: []any{"max_removals"}, Summary: "Invalid number of removals",
 				Detail: "\"x\" is neither a number of deployments nor a percentage from 0% to 100%.",

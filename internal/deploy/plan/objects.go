@@ -131,10 +131,10 @@ func (c Change) growAfterKinds(charts Charts) map[deploy.Key]string {
 	})
 }
 
-// UnpinAfterKinds removes the capabilities that were read before from the same deployments. They
+// unpinAfterKinds removes the capabilities that were read before from the same deployments. They
 // are rendered with the capabilities that their cluster has after that bundle is written. The
 // objects that the plan showed for them are the same with both.
-func (c Change) UnpinAfterKinds(charts Charts) {
+func (c Change) unpinAfterKinds(charts Charts) {
 	c.afterKinds(charts, func(target.Capabilities) *target.Capabilities { return nil })
 }
 
@@ -165,11 +165,11 @@ func (c Change) afterKinds(charts Charts, change func(target.Capabilities) *targ
 	return needs
 }
 
-// UnpinUnplanned removes the capabilities from deployments to be written whose objects the plan
+// unpinUnplanned removes the capabilities from deployments to be written whose objects the plan
 // has left unknown. They are rendered for their cluster as it is when they are written. If the
 // plan had the names of all objects of a deployment, the deployment is rendered for the cluster of
 // the plan: the hashes in the plan are those for that cluster.
-func (c Change) UnpinUnplanned(planned map[deploy.Key]map[string]string) {
+func (c Change) unpinUnplanned(planned map[deploy.Key]map[string]string) {
 	for i, d := range c.Write {
 		if _, known := planned[deploy.KeyOf(d)]; !known && (d.Capabilities == nil || !d.Capabilities.Fixed) {
 			c.Write[i].Capabilities = nil

@@ -14,52 +14,29 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// SharedObjectsError reports that two bundles of a target contain the same objects on one cluster. An
+// sharedObjectsError reports that two bundles of a target contain the same objects on one cluster. An
 // object belongs to one release, so the apply would refuse the second release.
-type SharedObjectsError struct {
-	Bundles [2]string
-	// Objects are the keys of the objects, and the places in each bundle, as far as they are known.
-	Objects []SharedObject
-}
-
-// SharedObject is an object that two bundles contain.
-type SharedObject struct {
-	Key    string
-	Places [2]release.Place
+type sharedObjectsError struct {
+	bundles [2]string
+	// objects are such as "ConfigMap/ns/a (one: a.yaml:3, two: b.yaml:1)".
+	objects []string
 }
 
 // sharedShown is the maximum number of objects that an error names.
 const sharedShown = 10
 
-func (e *SharedObjectsError) Error() string {
-	var objects []string
-	for _, object := range e.Objects[:min(len(e.Objects), sharedShown)] {
-		objects = append(objects, object.text(e.Bundles))
-	}
-	if more := len(e.Objects) - len(objects); more > 0 {
+func (e *sharedObjectsError) Error() string {
+	objects := slices.Clone(e.objects[:min(len(e.objects), sharedShown)])
+	if more := len(e.objects) - len(objects); more > 0 {
 		objects = append(objects, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("bundles %s and %s both contain %s; an object belongs to one release, so remove it from one of the bundles",
-		e.Bundles[0], e.Bundles[1], strings.Join(objects, ", "))
+		e.bundles[0], e.bundles[1], strings.Join(objects, ", "))
 }
 
 // Template is the text without objects, see status.Template.
-func (e *SharedObjectsError) Template() string {
-	return fmt.Sprintf("bundles %s and %s contain %d objects both", e.Bundles[0], e.Bundles[1], len(e.Objects))
-}
-
-// text returns such as "ConfigMap/ns/a (one: a.yaml:3, two: b.yaml:1)".
-func (s SharedObject) text(bundles [2]string) string {
-	var places []string
-	for i, place := range s.Places {
-		if place.File != "" {
-			places = append(places, bundles[i]+": "+place.String())
-		}
-	}
-	if len(places) == 0 {
-		return s.Key
-	}
-	return s.Key + " (" + strings.Join(places, ", ") + ")"
+func (e *sharedObjectsError) Template() string {
+	return fmt.Sprintf("bundles %s and %s contain %d objects both", e.bundles[0], e.bundles[1], len(e.objects))
 }
 
 // sharedObjects returns a failure for each deployment to be written that is to have objects of
@@ -82,7 +59,7 @@ func (p *Plan) sharedObjects(ctx context.Context, charts Charts) []deploy.Failur
 			on[key] = d.Bundle.Name
 		}
 		for _, other := range slices.Sorted(maps.Keys(shared)) {
-			err := &SharedObjectsError{Bundles: [2]string{other, d.Bundle.Name}, Objects: p.sharedBetween(ctx, charts, d, other, shared[other])}
+			err := &sharedObjectsError{bundles: [2]string{other, d.Bundle.Name}, objects: p.sharedBetween(ctx, charts, d, other, shared[other])}
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}
@@ -120,9 +97,9 @@ func (p *Plan) unchangedObjects() map[string]map[string]string {
 	return owners
 }
 
-// sharedBetween returns objects of a deployment that another bundle has, with their places. The places
+// sharedBetween names objects of a deployment that another bundle has, with their places. The places
 // in a bundle that stays as it is are not known.
-func (p *Plan) sharedBetween(ctx context.Context, charts Charts, d target.Deployment, other string, objects []diff.Object) []SharedObject {
+func (p *Plan) sharedBetween(ctx context.Context, charts Charts, d target.Deployment, other string, objects []diff.Object) []string {
 	theirs := func(diff.Object) release.Place { return release.Place{} }
 	for _, written := range p.Write {
 		if written.Cluster == d.Cluster && written.Bundle.Name == other {
@@ -130,9 +107,19 @@ func (p *Plan) sharedBetween(ctx context.Context, charts Charts, d target.Deploy
 		}
 	}
 	ours := placesOf(ctx, charts, d)
-	shared := make([]SharedObject, len(objects))
+	shared := make([]string, len(objects))
 	for i, object := range objects {
-		shared[i] = SharedObject{Key: object.Key(), Places: [2]release.Place{theirs(object), ours(object)}}
+		shared[i] = object.Key()
+		var places []string
+		if place := theirs(object); place.File != "" {
+			places = append(places, other+": "+place.String())
+		}
+		if place := ours(object); place.File != "" {
+			places = append(places, d.Bundle.Name+": "+place.String())
+		}
+		if len(places) > 0 {
+			shared[i] += " (" + strings.Join(places, ", ") + ")"
+		}
 	}
 	return shared
 }

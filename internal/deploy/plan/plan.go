@@ -82,7 +82,7 @@ type Plan struct {
 	// in the configuration nor in state. Their deployments are not in Remove.
 	Unreachable []string
 	// Exceeded is why the change removes more than it may, nil if it does not. Exceeded is an
-	// *EmptyError, a *TooManyRemovalsError or a *RemovalLimitError.
+	// *EmptyError, a *TooManyRemovalsError, or the error of a limit that cannot be read.
 	Exceeded error
 	// Unconnected are errors of connections by cluster.
 	Unconnected map[string]error
@@ -124,7 +124,12 @@ func New(ctx context.Context, desired Desired, prior map[deploy.Key]deploy.Recor
 			change = Compare(desired, prior, facts.Relabel)
 		}
 	}
-	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[deploy.Key]release.Rendering{}, Objects: map[deploy.Key]map[string]string{}, waits: facts.Wait, desired: desired, Kinds: map[deploy.Key][]WantedKind{}, UnknownFields: map[string][]deploy.Key{}, UncheckedSchemas: map[string][]deploy.Key{}}
+	plan := Plan{
+		Change: change, Counts: change.Counts(), Renderings: map[deploy.Key]release.Rendering{},
+		Objects: map[deploy.Key]map[string]string{}, Kinds: map[deploy.Key][]WantedKind{},
+		UnknownFields: map[string][]deploy.Key{}, UncheckedSchemas: map[string][]deploy.Key{},
+		waits: facts.Wait, desired: desired,
+	}
 	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
 	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
 	if len(plan.Write) > 0 && facts.Start != nil {
@@ -156,12 +161,9 @@ func renderErrors(ctx context.Context, charts Charts, write []target.Deployment)
 // connectionErrors reads the connections that a change needs: a context that does not exist
 // shows here, and not after half of the clusters were changed.
 func connectionErrors(reach Reach, clusters []string) map[string]error {
-	var broken map[string]error
+	broken := map[string]error{}
 	for _, name := range clusters {
 		if err := reach.Check(name); err != nil {
-			if broken == nil {
-				broken = map[string]error{}
-			}
 			broken[name] = err
 		}
 	}
@@ -244,12 +246,9 @@ func union(a, b map[string][]string) map[string][]string {
 
 // withRemovals adds the unwanted deployments: their removal, or why it is held.
 func (c Change) withRemovals(changes *heldChanges, there map[deploy.Key]bool) Change {
-	removed := slices.DeleteFunc(slices.SortedFunc(maps.Keys(c.Prior), deploy.Key.Compare), func(key deploy.Key) bool { return there[key] })
-	stays := map[deploy.Key]bool{}
-	for key := range c.HeldKeys() {
-		stays[key] = c.Keep[key]
-	}
-	held := changes.removals(removed, stays, c.RemovalNeeds)
+	removed := slices.SortedFunc(maps.Keys(c.Prior), deploy.Key.Compare)
+	removed = slices.DeleteFunc(removed, func(key deploy.Key) bool { return there[key] })
+	held := changes.removals(removed, maps.Keys(c.HeldKeys()), c.RemovalNeeds)
 	for _, key := range removed {
 		if held[key] == nil {
 			c.Remove = append(c.Remove, key)
@@ -325,18 +324,14 @@ func (c Change) GainKinds(charts Charts) map[string]bool {
 // WithoutUnreachable returns the change without removals on clusters that cannot be reached,
 // and those clusters, sorted.
 func (c Change) WithoutUnreachable(reach Reach) (reachableOnly Change, clusters []string) {
-	var (
-		reachable   []deploy.Key
-		unreachable = map[string]bool{}
-	)
-	for _, key := range c.Remove {
+	unreachable := map[string]bool{}
+	c.Remove = slices.DeleteFunc(slices.Clone(c.Remove), func(key deploy.Key) bool {
 		if reach.Has(key.Cluster) {
-			reachable = append(reachable, key)
-			continue
+			return false
 		}
 		unreachable[key.Cluster] = true
-	}
-	c.Remove = reachable
+		return true
+	})
 	return c, slices.Sorted(maps.Keys(unreachable))
 }
 
@@ -388,9 +383,9 @@ func Replan(desired Desired, prior map[deploy.Key]deploy.Record, shown Shown, ch
 			change = Compare(desired.withBroken(broken), prior, shown.Relabel)
 		}
 	}
-	change.UnpinAfterKinds(charts)
+	change.unpinAfterKinds(charts)
 	if shown.KnowsObjects {
-		change.UnpinUnplanned(shown.Objects)
+		change.unpinUnplanned(shown.Objects)
 	}
 	return change
 }

@@ -32,13 +32,6 @@ func (e *TooManyRemovalsError) Error() string {
 	return fmt.Sprintf("%d deployments would be removed, and %q allows %d of %d", e.Removals, e.Max, e.Limit, e.Before)
 }
 
-// RemovalLimitError reports a limit that cannot be read.
-type RemovalLimitError struct{ Max string }
-
-func (e *RemovalLimitError) Error() string {
-	return fmt.Sprintf("%q is neither a number of deployments nor a percentage from 0%% to 100%%", e.Max)
-}
-
 // Check returns why a change removes more than it may, nil if it does not. removals is the number
 // of deployments that it removes, before how many existed, and wanted how many are wanted.
 func (l RemovalLimit) Check(removals, before, wanted int) error {
@@ -48,7 +41,7 @@ func (l RemovalLimit) Check(removals, before, wanted int) error {
 	if l.Max == "" {
 		return nil
 	}
-	limit, err := ParseRemovalLimit(l.Max, before)
+	limit, err := parseRemovalLimit(l.Max, before)
 	if err != nil {
 		return err
 	}
@@ -58,13 +51,13 @@ func (l RemovalLimit) Check(removals, before, wanted int) error {
 	return nil
 }
 
-// ParseRemovalLimit returns how many of the given number of deployments a limit such as "5" or
-// "10%" allows to be removed. A percentage is rounded down. Its error is a *RemovalLimitError.
-func ParseRemovalLimit(text string, of int) (int, error) {
+// parseRemovalLimit returns how many of the given number of deployments a limit such as "5" or
+// "10%" allows to be removed. A percentage is rounded down.
+func parseRemovalLimit(text string, of int) (int, error) {
 	number, isPercentage := strings.CutSuffix(strings.TrimSpace(text), "%")
 	limit, err := strconv.Atoi(number)
 	if err != nil || limit < 0 || (isPercentage && limit > 100) {
-		return 0, &RemovalLimitError{Max: text}
+		return 0, fmt.Errorf("%q is neither a number of deployments nor a percentage from 0%% to 100%%", text)
 	}
 	if isPercentage {
 		return of * limit / 100, nil

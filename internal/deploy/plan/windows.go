@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -93,19 +94,11 @@ func (h *heldChanges) addDeployed(to []window.Bundle, key deploy.Key) []window.B
 // closed returns why a window holds a deployment that is known under several names and labels.
 func (h *heldChanges) closed(cluster string, known []window.Bundle, onlyDrift bool) error {
 	for _, of := range known {
-		if err := heldBy(h.windows.Closed(cluster, of, onlyDrift)); err != nil {
-			return err
+		if err := h.windows.Closed(cluster, of, onlyDrift); err != nil {
+			return &rollout.HeldError{Reason: err.Error()}
 		}
 	}
 	return nil
-}
-
-// heldBy returns the error of a window as the error of a held deployment.
-func heldBy(closed error) error {
-	if closed == nil {
-		return nil
-	}
-	return &rollout.HeldError{Reason: closed.Error()}
 }
 
 // isDriftOnly reports whether a deployment is written only because objects on the cluster differ.
@@ -121,12 +114,12 @@ func isDriftOnly(d target.Deployment, prior map[deploy.Key]deploy.Record) bool {
 // removals returns the removals that are held, and why. stays are deployments whose change is
 // held, and needs the bundles that each bundle was deployed after. If a deployment stays, the
 // deployments that it depends on stay, too.
-func (h *heldChanges) removals(removed []deploy.Key, stays map[deploy.Key]bool, needs map[string][]string) map[deploy.Key]error {
+func (h *heldChanges) removals(removed []deploy.Key, stays iter.Seq[deploy.Key], needs map[string][]string) map[deploy.Key]error {
 	if h.windows == nil {
 		return nil
 	}
 	held, isRemoved := map[deploy.Key]error{}, map[deploy.Key]bool{}
-	queue := slices.SortedFunc(maps.Keys(stays), deploy.Key.Compare)
+	queue := slices.SortedFunc(stays, deploy.Key.Compare)
 	for _, key := range removed {
 		isRemoved[key] = true
 		if err := h.removal(key); err != nil {
@@ -187,9 +180,10 @@ func (c Change) Blocked(desired Desired, windows deploy.Windows) map[deploy.Key]
 			blocked[deploy.KeyOf(d)] = err
 		}
 	}
-	maps.Copy(blocked, held.removals(c.Remove, keysOf(blocked), c.RemovalNeeds))
+	maps.Copy(blocked, held.removals(c.Remove, maps.Keys(blocked), c.RemovalNeeds))
 	for key, err := range blocked {
-		blocked[key] = &ClosedWindowError{Err: &rollout.HeldError{Reason: "the plan is from a time at which changes were allowed: " + status.Cause(err)}}
+		reason := "the plan is from a time at which changes were allowed: " + status.Cause(err)
+		blocked[key] = &ClosedWindowError{Err: &rollout.HeldError{Reason: reason}}
 	}
 	return blocked
 }
@@ -201,11 +195,3 @@ func (e *ClosedWindowError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ClosedWindowError) Unwrap() error { return e.Err }
-
-func keysOf(of map[deploy.Key]error) map[deploy.Key]bool {
-	keys := make(map[deploy.Key]bool, len(of))
-	for key := range of {
-		keys[key] = true
-	}
-	return keys
-}

@@ -257,8 +257,7 @@ func (p *diffPreview) compareContents(ctx context.Context, change comparedChange
 		change.rendering, change.usesLookup = p.withLookups(ctx, change, observed, read)
 	}
 	if change.rendering.HidesContent && !preview.Listed {
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: its templates look up a Secret")
+		hideContent(&preview, "its templates look up a Secret")
 	}
 	if change.isNotRendered() {
 		p.notCompared(change, change.rendering.Irreproducible)
@@ -357,19 +356,20 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 	switch {
 	case own.IsForged(observed):
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: the release record was changed")
+		hideContent(preview, "the release record was changed")
 	case !own.Trusts(observed):
 		// The other owner may have used values that this provider does not have.
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: another owner created the release")
+		hideContent(preview, "another owner created the release")
 	case !read.OwnValues():
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: they were rendered with values from the cluster, write-only values or encrypted files")
+		hideContent(preview, "they were rendered with values from the cluster, write-only values or encrypted files")
 	case wanted.Bundle.HasSecrets():
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: files of the bundle are encrypted")
+		hideContent(preview, "files of the bundle are encrypted")
 	}
+}
+
+func hideContent(preview *diff.Preview, because string) {
+	preview.Listed = true
+	preview.Notes = append(preview.Notes, "the content of its objects is not shown: "+because)
 }
 
 // formerText names the failed revisions whose fields and objects can be left, and that a deployment is

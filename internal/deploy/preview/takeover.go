@@ -60,8 +60,7 @@ func (p takeOverPreview) addCompared(change comparedChange, snapshot release.Sna
 	p.noteObjects(change.key, compared)
 	preview := diff.Preview{Kind: diff.Modified, Notes: append(change.notes(), "it is taken over, and compared with the live objects")}
 	if change.wanted.HidesContent() || change.rendering.HidesContent {
-		preview.Listed = true
-		preview.Notes = append(preview.Notes, "the content of its objects is not shown: it can contain secret values")
+		hideContent(&preview, "it can contain secret values")
 	}
 	// Another target can have written the live objects with texts from its own configuration.
 	texts := diff.HCLSides{Before: diff.HCLText{All: true}, After: change.wanted.HCLText()}
