@@ -50,11 +50,7 @@ func (c Configured) At(now time.Time, clusters []target.Cluster, groups []target
 	if len(c.Windows) == 0 {
 		return nil, nil // Without windows nothing is decided.
 	}
-	set, err := NewSet(c.Windows, clusters, groups)
-	if err != nil {
-		return nil, err
-	}
-	return set.At(now), nil
+	return At(now, c.Windows, clusters, groups)
 }
 
 // Description adds the reason of an override to the description in the history of a release.

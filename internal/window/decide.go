@@ -9,17 +9,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Set is the windows of a provider, with the clusters that each window concerns.
-type Set struct {
+// Decisions are what windows decide at one time. They are not safe for concurrent use.
+type Decisions struct {
+	now      time.Time
 	windows  []Window
 	clusters map[string]bool
 	// concerned are the names of the clusters that each window concerns.
 	concerned []map[string]bool
+	// known are decisions, by the windows that concern a deployment.
+	known map[string]error
 }
 
-// NewSet finds the clusters that windows concern. The error is an *InvalidError.
-func NewSet(windows []Window, clusters []target.Cluster, groups []target.Group) (*Set, error) {
-	made := &Set{windows: slices.Clone(windows), clusters: map[string]bool{}}
+// At finds the clusters that windows concern, and returns what the windows decide at a time. The error
+// is an *InvalidError.
+func At(now time.Time, windows []Window, clusters []target.Cluster, groups []target.Group) (*Decisions, error) {
+	made := &Decisions{now: now, windows: slices.Clone(windows), clusters: map[string]bool{}, known: map[string]error{}}
 	slices.SortStableFunc(made.windows, func(a, b Window) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range clusters {
 		made.clusters[c.Name] = true
@@ -72,19 +76,6 @@ func IsSame(windows []Window, a, b time.Time) bool {
 	return true
 }
 
-// At returns what the windows decide at a time.
-func (s *Set) At(now time.Time) *Decisions {
-	return &Decisions{set: s, now: now, known: map[string]error{}}
-}
-
-// Decisions are what windows decide at one time. They are not safe for concurrent use.
-type Decisions struct {
-	set *Set
-	now time.Time
-	// known are decisions, by the windows that concern a deployment.
-	known map[string]error
-}
-
 // Closed returns why a deployment must not change, nil if it may. onlyDrift is true if the change
 // only corrects drift. The error names the window, and the next time at which no window forbids the
 // change, in the time zone of the window.
@@ -92,12 +83,12 @@ type Decisions struct {
 // Missing information counts as if the window concerned the deployment. This is the case if the
 // cluster is in no configuration any more, or if the labels of the bundle are not known.
 func (d *Decisions) Closed(cluster string, bundle Bundle, onlyDrift bool) error {
-	matches := make([]byte, len(d.set.windows))
-	for i, w := range d.set.windows {
+	matches := make([]byte, len(d.windows))
+	for i, w := range d.windows {
 		if onlyDrift && w.correctsDrift {
 			continue
 		}
-		matches[i] = byte(min(d.set.match(i, cluster), w.bundles.match(bundle)))
+		matches[i] = byte(min(d.match(i, cluster), w.bundles.match(bundle)))
 	}
 	key := string(matches)
 	decided, found := d.known[key]
@@ -109,11 +100,11 @@ func (d *Decisions) Closed(cluster string, bundle Bundle, onlyDrift bool) error 
 }
 
 // match reports whether a window concerns a cluster.
-func (s *Set) match(window int, cluster string) match {
+func (d *Decisions) match(window int, cluster string) match {
 	switch {
-	case s.concerned[window][cluster], s.windows[window].clusters.All && s.windows[window].clusters.Workspace == "":
+	case d.concerned[window][cluster], d.windows[window].clusters.All && d.windows[window].clusters.Workspace == "":
 		return yes
-	case !s.clusters[cluster]:
+	case !d.clusters[cluster]:
 		return perhaps
 	}
 	return no
@@ -152,8 +143,8 @@ func (d *Decisions) blockedAt(matches []byte, at time.Time) (by *Window, until t
 
 // deniedAt returns the window that denies changes for the longest time.
 func (d *Decisions) deniedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
-	for i := range d.set.windows {
-		w := &d.set.windows[i]
+	for i := range d.windows {
+		w := &d.windows[i]
 		if w.Effect != Deny || match(matches[i]) == no {
 			continue
 		}
@@ -169,8 +160,8 @@ func (d *Decisions) deniedAt(matches []byte, at time.Time) (by *Window, until ti
 // now, or if no window has to allow them. A window that may concern the deployment never allows
 // changes on its own.
 func (d *Decisions) notAllowedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
-	for i := range d.set.windows {
-		w := &d.set.windows[i]
+	for i := range d.windows {
+		w := &d.windows[i]
 		if w.Effect != Allow || match(matches[i]) == no {
 			continue
 		}

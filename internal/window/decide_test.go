@@ -36,7 +36,12 @@ func decisions(t *testing.T, now string, windows ...window.Specification) *windo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return setOf(t, windows...).At(at)
+	groups := []target.Group{{Name: "critical", Selector: fleetyaml.Selector{MatchLabels: map[string]string{"env": "prod"}}}}
+	decided, err := window.At(at, windowsOf(t, windows...), clusters(), groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decided
 }
 
 func windowsOf(t *testing.T, windows ...window.Specification) []window.Window {
@@ -49,15 +54,6 @@ func windowsOf(t *testing.T, windows ...window.Specification) []window.Window {
 		}
 	}
 	return made
-}
-
-func setOf(t *testing.T, windows ...window.Specification) *window.Set {
-	t.Helper()
-	set, err := window.NewSet(windowsOf(t, windows...), clusters(), []target.Group{{Name: "critical", Selector: fleetyaml.Selector{MatchLabels: map[string]string{"env": "prod"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
 }
 
 // The times are at the borders of a window.
@@ -285,7 +281,7 @@ func TestInvalidWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := window.NewSet([]window.Window{made}, clusters(), nil); err == nil || !strings.Contains(err.Error(), "prdo") {
+	if _, err := window.At(time.Time{}, []window.Window{made}, clusters(), nil); err == nil || !strings.Contains(err.Error(), "prdo") {
 		t.Errorf("a cluster that does not exist: %v", err)
 	}
 }

@@ -28,19 +28,22 @@ func TestReadSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := window.NewSet([]window.Window{read}, clusters(), nil)
-	if err != nil {
-		t.Fatal(err)
+	at := func(now time.Time) *window.Decisions {
+		decided, err := window.At(now, []window.Window{read}, clusters(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decided
 	}
 	friday := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-	err = set.At(friday).Closed("prod", window.Bundle{Name: "web"}, true)
+	err = at(friday).Closed("prod", window.Bundle{Name: "web"}, true)
 	if want := "held until Mon 2026-11-30 22:00 CET by window nightly"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := set.At(friday.Add(60*time.Hour)).Closed("prod", window.Bundle{Name: "web"}, false); err != nil {
+	if err := at(friday.Add(60*time.Hour)).Closed("prod", window.Bundle{Name: "web"}, false); err != nil {
 		t.Errorf("it is open on Tuesday at 01:00: %v", err)
 	}
-	if err := set.At(friday).Closed("dev", window.Bundle{Name: "web"}, false); err != nil {
+	if err := at(friday).Closed("dev", window.Bundle{Name: "web"}, false); err != nil {
 		t.Errorf("it holds another cluster: %v", err)
 	}
 }
@@ -68,12 +71,13 @@ func TestScheduleFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := window.NewSet([]window.Window{read}, clusters(), nil)
+			at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+			decided, err := window.At(at, []window.Window{read}, clusters(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := set.At(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)).Closed("prod", window.Bundle{Name: "web"}, false); err != nil {
+			if err := decided.Closed("prod", window.Bundle{Name: "web"}, false); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -132,12 +136,12 @@ func FuzzReadSchedule(f *testing.F) {
 		if err != nil {
 			return
 		}
-		set, err := window.NewSet([]window.Window{read}, clusters(), nil)
+		now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+		decided, err := window.At(now, []window.Window{read}, clusters(), nil)
 		if err != nil {
 			t.Fatalf("read, but: %v", err)
 		}
-		now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-		if err := set.At(now).Closed("prod", window.Bundle{Name: "web"}, false); err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
+		if err := decided.Closed("prod", window.Bundle{Name: "web"}, false); err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("control characters in %q", err)
 		}
 	})

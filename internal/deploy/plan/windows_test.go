@@ -33,11 +33,11 @@ func windowsAt(t *testing.T, now time.Time, specification window.Specification) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := window.NewSet([]window.Window{made}, []target.Cluster{target.NewCluster("a"), target.NewCluster("b")}, nil)
+	decided, err := window.At(now, []window.Window{made}, []target.Cluster{target.NewCluster("a"), target.NewCluster("b")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set.At(now)
+	return decided
 }
 
 func deploymentOf(cluster, name, digest string) target.Deployment {
