@@ -29,13 +29,6 @@ func (e *OutsideError) Error() string {
 // Template is the text without names, see status.Template.
 func (e *OutsideError) Template() string { return "outside the namespaces of the cluster" }
 
-// LimitedError reports that the configuration of a cluster limits which releases are known.
-type LimitedError struct{ Namespaces []string }
-
-func (e *LimitedError) Error() string {
-	return "the attribute namespaces of the cluster limits which releases are known: those in " + strings.Join(e.Namespaces, ", ")
-}
-
 // ListDeniedError reports that a cluster refuses to list release records.
 type ListDeniedError struct {
 	// Namespaces are those that the configuration names, nil for all.

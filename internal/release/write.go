@@ -27,8 +27,8 @@ type Write struct {
 	ExplainLogs bool
 	// MaxHistory is the number of revisions kept.
 	MaxHistory int
-	// TakeOwnership adopts objects that already exist, TakeRelease a release of another owner.
-	TakeOwnership, TakeRelease bool
+	// TakeOwnership adopts objects that already exist, and a release of another owner.
+	TakeOwnership bool
 	// Former are the keys (see Key) of the releases that the deployment moves from. Only their
 	// objects are taken over.
 	Former []string
@@ -129,29 +129,23 @@ func isListed(namespaces []string, namespace string) bool {
 	return len(namespaces) == 0 || slices.Contains(namespaces, namespace)
 }
 
-// CheckListed returns an *IncompleteError if a namespace could not be listed.
+// CheckListed returns an error if a namespace could not be listed.
 func (s Snapshot) CheckListed() error {
 	if len(s.LeftOut) == 0 {
 		return nil
 	}
-	return &IncompleteError{Namespaces: s.LeftOut}
+	return fmt.Errorf("the Secrets with the labels of release records are too large to list in these namespaces: %s; "+
+		"delete those that are not release records", strings.Join(s.LeftOut, ", "))
 }
 
-// CheckComplete returns an error if the releases of a namespace are not known: an *IncompleteError or
-// a *LimitedError.
+// CheckComplete returns an error if the releases of a namespace are not known, because it could not be
+// listed, or because the configuration of the cluster limits which releases are known.
 func (s Snapshot) CheckComplete() error {
 	if err := s.CheckListed(); err != nil || len(s.Namespaces) == 0 {
 		return err
 	}
-	return &LimitedError{Namespaces: s.Namespaces}
-}
-
-// IncompleteError reports namespaces whose releases are not known.
-type IncompleteError struct{ Namespaces []string }
-
-func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("the Secrets with the labels of release records are too large to list in these namespaces: %s; "+
-		"delete those that are not release records", strings.Join(e.Namespaces, ", "))
+	return fmt.Errorf("the attribute namespaces of the cluster limits which releases are known: those in %s",
+		strings.Join(s.Namespaces, ", "))
 }
 
 // Find looks up a release. It returns nil if the cluster has none of that name, or leaves out its

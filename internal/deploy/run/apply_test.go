@@ -210,9 +210,9 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 		return made
 	}
 	want := map[string]release.Write{
-		"ns/eternal": {Mark: own("eternal", "v1-c"), Proof: proof, Wait: true, Timeout: 30 * time.Minute, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "eternal"},
-		"ns/slow":    {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
-		"ns/web":     {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
+		"ns/eternal": {Mark: own("eternal", "v1-c"), Proof: proof, Wait: true, Timeout: 30 * time.Minute, MaxHistory: 5, TakeOwnership: true, Description: "eternal"},
+		"ns/slow":    {Mark: own("slow", "v1-a"), Proof: proof, Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, Description: "slow"},
+		"ns/web":     {Mark: own("web", "v1-b"), Proof: proof, Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, Description: "web"},
 	}
 	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Listener", "Slot", "NamespaceUsedBy", "Owns")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)

@@ -57,7 +57,7 @@ func (g guarded) Write(ctx context.Context, action release.Action, d target.Depl
 			// The former facts do not apply to a record that has changed since. For an unchanged
 			// record, the first decision is still right.
 			if isChanged(observed, now) {
-				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeRelease); err != nil {
+				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeOwnership); err != nil {
 					return release.Written{Revision: revision}, retry.Permanent(err)
 				}
 			}

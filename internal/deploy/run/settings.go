@@ -30,7 +30,6 @@ type Settings struct {
 }
 
 func (s Settings) write(d target.Deployment, by release.Claimant) release.Write {
-	takes := s.Consent.To(deploy.KeyOf(d))
 	return release.Write{
 		Mark:          by.Mark,
 		Proof:         by.Proof,
@@ -40,8 +39,7 @@ func (s Settings) write(d target.Deployment, by release.Claimant) release.Write 
 		ReadyFor:      s.ReadyFor,
 		ExplainLogs:   s.ExplainLogs,
 		MaxHistory:    s.MaxHistory,
-		TakeOwnership: takes,
-		TakeRelease:   takes,
+		TakeOwnership: s.Consent.To(deploy.KeyOf(d)),
 		Description:   s.Description(d),
 	}
 }
