@@ -16,8 +16,8 @@ type TargetIdentity struct {
 	Key string
 }
 
-// mark returns the mark that the target writes on the record of a bundle's release.
-func (i TargetIdentity) mark(bundle, digest string) release.Mark {
+// Mark returns the mark that the target writes on the record of a bundle's release.
+func (i TargetIdentity) Mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(i.Owner, i.Target, i.Instance, bundle, digest)
 	mark.AdoptionKey = i.AdoptionKey
 	return mark
@@ -29,7 +29,7 @@ func (i TargetIdentity) Claimant(bundle, digest, uid string, known *release.Know
 	if known != nil {
 		uid = cmp.Or(uid, known.UID)
 	}
-	return release.Claimant{Mark: i.mark(bundle, digest), Proof: release.Proof{Key: i.Key, UID: uid}, Known: known}
+	return release.Claimant{Mark: i.Mark(bundle, digest), Proof: release.Proof{Key: i.Key, UID: uid}, Known: known}
 }
 
 // Existing returns releases with the owner and the name of the target that are in no state of the

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // A detail names up to maxInDetail deployments one by one. A summary, which is one line, names up
@@ -56,16 +58,9 @@ func ListOf(keys []Key) string {
 	for _, shared := range slices.Sorted(maps.Keys(clusters)) {
 		on := clusters[shared]
 		lines = append(lines, fmt.Sprintf("\n  - %s on %s (%s): %s",
-			counted(len(bundles[on[0]]), "bundle"), counted(len(on), "cluster"), strings.Join(on, ", "), shared))
+			status.Number(len(bundles[on[0]]), "bundle"), status.Number(len(on), "cluster"), strings.Join(on, ", "), shared))
 	}
 	return strings.Join(lines, "")
-}
-
-func counted(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // Joined names deployments or clusters.

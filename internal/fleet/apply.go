@@ -316,7 +316,7 @@ func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest s
 	own := map[string]string{}
 	maps.Copy(own, w.bundle.Definition.Labels)
 	return w.run.store.apply(ctx, edit{
-		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: own,
+		name: w.name, bundle: w.bundle.Name, mark: w.run.request.Mark(w.bundle.Name, ""), own: own,
 		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
 		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
 	})
@@ -362,10 +362,4 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 		wanted.entries[cluster] = there
 	}
 	return wanted, nil
-}
-
-func (r *applyRun) markOf(bundle string) release.Mark {
-	made := release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
-	made.AdoptionKey = r.request.AdoptionKey
-	return made
 }

@@ -244,7 +244,7 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 		Release: d.Release, Namespace: d.Namespace, Chart: p.rendering.Chart, Version: p.rendering.Version, Digest: d.Digest,
 		Rules: release.RulesOf(d.Options), NamesVary: p.rendering.NamesVary, BundleLabels: d.Bundle.Labels(),
 		Known: release.Known{
-			Release: d.Release, Namespace: d.Namespace, Instance: w.run.markOf(d.Bundle.Name).Instance, Digest: d.Digest,
+			Release: d.Release, Namespace: d.Namespace, Instance: w.run.request.Mark(d.Bundle.Name, "").Instance, Digest: d.Digest,
 			// The key proves what the target writes itself when it takes the release back from the Fleet.
 			Key: w.run.request.Key,
 			UID: w.run.view.clusters[d.Cluster].uid, Engine: true, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),

@@ -75,7 +75,7 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	}
 	emptied, digest, err := r.empty(ctx, bundle, name, keys)
 	r.slots.Release(1)
-	if foreign, is := errors.AsType[*ForeignError](err); is && foreign.isOf(r.markOf(bundle)) {
+	if foreign, is := errors.AsType[*ForeignError](err); is && foreign.isOf(r.request.Mark(bundle, "")) {
 		for _, key := range keys {
 			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: foreign.Mark.OwnerText()})
 		}
@@ -138,7 +138,7 @@ func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.K
 
 // change changes the content of a Bundle, if there is one. It can call edits several times.
 func (r removal) change(ctx context.Context, bundle, name string, edits func(before *stored, wanted *content)) (digest string, err error) {
-	return r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+	change := func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
 		}
@@ -146,7 +146,8 @@ func (r removal) change(ctx context.Context, bundle, name string, edits func(bef
 		wanted.entries = maps.Clone(wanted.entries)
 		edits(before, &wanted)
 		return wanted, nil
-	}})
+	}
+	return r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.request.Mark(bundle, ""), change: change})
 }
 
 // canEmpty reports whether an agent can be given the empty chart in place of a deployment.

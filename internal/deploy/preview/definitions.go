@@ -20,15 +20,6 @@ type DefinitionReport struct {
 	NotCompared status.Grouped
 }
 
-// definitionPreview collects a DefinitionReport.
-type definitionPreview struct {
-	*Preview
-	plan *plan.Plan
-
-	mu     sync.Mutex
-	report DefinitionReport
-}
-
 // Definitions reports which definitions below crds/ of charts an apply creates, replaces and
 // leaves as they are. It sends one request for each definition of the charts that are about to be
 // deployed.
@@ -41,39 +32,39 @@ func (p *Preview) Definitions(ctx context.Context, planned *plan.Plan) Definitio
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	c := &definitionPreview{Preview: p, plan: planned}
-	forEachCluster(p, wanted, func(_ string, d target.Deployment) { c.compare(ctx, d) },
-		func(_ string, d target.Deployment, err error) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.report.NotCompared.Add(status.ShortCause(err), d.Key())
-		})
-	return c.report
-}
-
-// compare compares the definitions of one deployment.
-func (p *definitionPreview) compare(ctx context.Context, d target.Deployment) {
-	before, rendering := p.plan.Prior[deploy.KeyOf(d)], p.plan.Renderings[deploy.KeyOf(d)]
-	found, err := p.read(ctx, d, rendering)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err != nil {
-		// Without the right to read definitions, an upgrade of values reports nothing.
-		replaces := d.HelmOptions().CRDs == fleetyaml.CRDsCreateReplace
-		if replaces || before.Version != rendering.Version && !isNew(d, before) {
-			p.report.NotCompared.Add(status.ShortCause(err), d.Key())
+	var (
+		mu     sync.Mutex
+		report DefinitionReport
+	)
+	notCompared := func(_ string, d target.Deployment, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		report.NotCompared.Add(status.ShortCause(err), d.Key())
+	}
+	forEachCluster(p, wanted, func(key string, d target.Deployment) {
+		before, rendering := planned.Prior[deploy.KeyOf(d)], planned.Renderings[deploy.KeyOf(d)]
+		found, err := p.definitions(ctx, d, rendering)
+		if err != nil {
+			// Without the right to read definitions, an upgrade of values reports nothing.
+			replaces := d.HelmOptions().CRDs == fleetyaml.CRDsCreateReplace
+			if replaces || before.Version != rendering.Version && !isNew(d, before) {
+				notCompared(key, d, err)
+			}
+			return
 		}
-		return
-	}
-	for _, definition := range found {
-		definition.Cluster, definition.Bundle = d.Cluster, d.Bundle.Name
-		definition.Policy = cmp.Or(d.HelmOptions().CRDs, fleetyaml.CRDsCreate)
-		definition.Installed = !isNew(d, before)
-		p.report.Found = append(p.report.Found, definition)
-	}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, definition := range found {
+			definition.Cluster, definition.Bundle = d.Cluster, d.Bundle.Name
+			definition.Policy = cmp.Or(d.HelmOptions().CRDs, fleetyaml.CRDsCreate)
+			definition.Installed = !isNew(d, before)
+			report.Found = append(report.Found, definition)
+		}
+	}, notCompared)
+	return report
 }
 
-func (p *definitionPreview) read(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error) {
+func (p *Preview) definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error) {
 	cluster, err := p.Connect(d.Cluster)
 	if err != nil {
 		return nil, err

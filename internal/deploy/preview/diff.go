@@ -118,9 +118,9 @@ func (p *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 		}
 		return
 	}
-	changes = takeOverPreview{p}.compare(ctx, cluster, snapshot, changes)
+	changes = p.compareTakenOver(ctx, cluster, snapshot, changes)
 	read := p.read(ctx, cluster, snapshot, changes)
-	drift := driftPreview{p}.compare(ctx, cluster, snapshot, changes, read)
+	drift := p.compareDrift(ctx, cluster, snapshot, changes, read)
 	for _, change := range changes {
 		observed := p.deployed(snapshot, change)
 		if observed == nil && p.isLeftOut(snapshot, change) {
@@ -266,7 +266,7 @@ func (p *diffPreview) compareContents(ctx context.Context, change comparedChange
 	p.addImmutable(change, read.Documents)
 	preview.Notes = append(change.notes(), preview.Notes...)
 	changed := sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, own, read)}
-	all := driftPreview{p}.sides(&preview, change, changed)
+	all := p.withDrift(&preview, change, changed)
 	p.add(change, preview, all...)
 }
 

@@ -8,12 +8,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// driftPreview compares what others have changed on clusters.
-type driftPreview struct{ *diffPreview }
-
-// compare compares the releases whose drift a plan corrects with their live objects. read are the
+// compareDrift compares the releases whose drift a plan corrects with their live objects. read are the
 // records of the releases. The result is by deployment.
-func (p driftPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed) map[deploy.Key]release.Compared {
+func (p *diffPreview) compareDrift(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed) map[deploy.Key]release.Compared {
 	var (
 		keys   []deploy.Key
 		wanted []release.Comparison
@@ -41,12 +38,12 @@ func (p driftPreview) compare(ctx context.Context, cluster ObjectReader, snapsho
 }
 
 // corrects reports whether a change writes a release whose objects others have changed.
-func (p driftPreview) corrects(change comparedChange, observed release.Observed) bool {
+func (p *diffPreview) corrects(change comparedChange, observed release.Observed) bool {
 	return change.wanted != nil && observed.Status == release.StatusDeployed && p.prior[change.key].Corrects(*change.wanted)
 }
 
-// sides adds what the comparison with the live objects has found to the sides of a change.
-func (p driftPreview) sides(preview *diff.Preview, change comparedChange, of sides) []sides {
+// withDrift adds what the comparison with the live objects has found to the sides of a change.
+func (p *diffPreview) withDrift(preview *diff.Preview, change comparedChange, of sides) []sides {
 	drift := change.drift
 	if drift.Err != nil {
 		p.expect()

@@ -76,7 +76,7 @@ func TestDriftIsShownAsChangesAre(t *testing.T) {
 			c := &diffPreview{Request: Request{Diff: test.mode}, listed: map[deploy.Key]map[string]string{key: {}}, compared: map[[32]byte][]diff.ObjectChange{}}
 			change := comparedChange{key: key, wanted: &target.Deployment{Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}}, drift: test.drift}
 			preview := diff.Preview{Kind: diff.Modified, Listed: test.listed}
-			c.add(change, preview, driftPreview{c}.sides(&preview, change, test.changed)...)
+			c.add(change, preview, c.withDrift(&preview, change, test.changed)...)
 			if c.report.NotCompared.IsEmpty() == test.missing {
 				t.Errorf("not compared: %s", c.report.NotCompared.List())
 			}
@@ -113,7 +113,7 @@ func TestDriftThatAPlanCorrects(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := driftPreview{&diffPreview{prior: map[deploy.Key]deploy.Record{key: {Counts: status.Counts{Modified: test.modified}}}}}
+			c := &diffPreview{prior: map[deploy.Key]deploy.Record{key: {Counts: status.Counts{Modified: test.modified}}}}
 			if got := c.corrects(test.change, release.Observed{Status: test.status}); got != test.want {
 				t.Errorf("corrects = %t, want %t", got, test.want)
 			}

@@ -9,19 +9,16 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// takeOverPreview compares what a plan takes over from other owners.
-type takeOverPreview struct{ *diffPreview }
-
-// compare compares the changes that take something over from another owner with the live
+// compareTakenOver compares the changes that take something over from another owner with the live
 // objects. The record of another owner is no base: a take-over does not merge with it. The other
 // changes are returned.
-func (p takeOverPreview) compare(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange) []comparedChange {
+func (p *diffPreview) compareTakenOver(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange) []comparedChange {
 	var (
 		taken  []comparedChange
 		wanted []release.Comparison
 	)
 	others := slices.DeleteFunc(slices.Clone(changes), func(change comparedChange) bool {
-		if !p.isNew(change) {
+		if !p.takesOver(change) {
 			return false
 		}
 		taken = append(taken, change)
@@ -39,15 +36,15 @@ func (p takeOverPreview) compare(ctx context.Context, cluster ObjectReader, snap
 	return others
 }
 
-// isNew reports whether a change takes something over and is not in the state. The release of one in
+// takesOver reports whether a change takes something over and is not in the state. The release of one in
 // the state is merged with its own record.
-func (p takeOverPreview) isNew(change comparedChange) bool {
+func (p *diffPreview) takesOver(change comparedChange) bool {
 	_, had := p.prior[change.key]
 	return p.TakenOver[change.key] && change.wanted != nil && !had
 }
 
 // addCompared adds the comparison of one deployment.
-func (p takeOverPreview) addCompared(change comparedChange, snapshot release.Snapshot, compared release.Compared) {
+func (p *diffPreview) addCompared(change comparedChange, snapshot release.Snapshot, compared release.Compared) {
 	switch {
 	case compared.Err != nil:
 		p.expect()
@@ -71,7 +68,7 @@ func (p takeOverPreview) addCompared(change comparedChange, snapshot release.Sna
 }
 
 // noteObjects notes which objects of a deployment exist, and which of them change.
-func (p takeOverPreview) noteObjects(key deploy.Key, compared release.Compared) {
+func (p *diffPreview) noteObjects(key deploy.Key, compared release.Compared) {
 	after := map[string]string{}
 	for _, document := range compared.After {
 		after[document.Key()] = document.Content

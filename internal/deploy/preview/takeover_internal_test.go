@@ -74,7 +74,7 @@ func TestAddTakenOver(t *testing.T) {
 			if test.observed != nil {
 				snapshot.Releases[release.Key("ns", "web")] = *test.observed
 			}
-			takeOverPreview{c}.addCompared(comparedChange{key: key, wanted: &of, rendering: release.Rendering{Documents: wanted, HidesContent: test.hides}}, snapshot, test.compared)
+			c.addCompared(comparedChange{key: key, wanted: &of, rendering: release.Rendering{Documents: wanted, HidesContent: test.hides}}, snapshot, test.compared)
 			if diff := cmp.Diff(map[deploy.Key]map[string]bool{key: test.objects}, c.report.TakenOver); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
@@ -97,7 +97,7 @@ func TestAddTakenOver(t *testing.T) {
 func TestTakeOverIsNew(t *testing.T) {
 	t.Parallel()
 	known, added := deploy.Key{Cluster: "a", Bundle: "known"}, deploy.Key{Cluster: "a", Bundle: "added"}
-	c := takeOverPreview{&diffPreview{prior: map[deploy.Key]deploy.Record{known: {}}, Request: Request{TakenOver: map[deploy.Key]bool{known: true, added: true}}}}
+	c := &diffPreview{prior: map[deploy.Key]deploy.Record{known: {}}, Request: Request{TakenOver: map[deploy.Key]bool{known: true, added: true}}}
 	tests := map[string]struct {
 		change comparedChange
 		want   bool
@@ -110,7 +110,7 @@ func TestTakeOverIsNew(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.isNew(test.change); got != test.want {
+			if got := c.takesOver(test.change); got != test.want {
 				t.Errorf("isNew = %t, want %t", got, test.want)
 			}
 		})
