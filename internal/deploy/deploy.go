@@ -27,6 +27,11 @@ func (k Key) Compare(other Key) int {
 // KeyOf returns the key of a deployment.
 func KeyOf(d target.Deployment) Key { return Key{Cluster: d.Cluster, Bundle: d.Bundle.Name} }
 
+// Failure returns a failure of the deployment. doing is what was being done, such as "installing".
+func (k Key) Failure(doing string, err error) Failure {
+	return Failure{Cluster: k.Cluster, Bundle: k.Bundle, Doing: doing, Err: err}
+}
+
 // Failure is one deployment that did not reach the wanted state.
 type Failure struct {
 	Cluster string
@@ -75,7 +80,7 @@ func ReleaseOn(cluster, namespace, name string) string {
 func FailuresOf(errs map[Key]error) []Failure {
 	failures := make([]Failure, 0, len(errs))
 	for _, key := range slices.SortedFunc(maps.Keys(errs), Key.Compare) {
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Err: errs[key]})
+		failures = append(failures, key.Failure("", errs[key]))
 	}
 	return failures
 }

@@ -85,7 +85,7 @@ func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 		if !ok || failed[key] || !record.State.Settled() || release.MatchesPlanned(record.Objects, objects) {
 			continue
 		}
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrUnplannedObjects})
+		failures = append(failures, key.Failure("deploying", release.ErrUnplannedObjects))
 	}
 	return failures
 }

@@ -125,20 +125,17 @@ func isNotFound(err error) bool {
 	return details != nil && details.Name != ""
 }
 
-// create and update send an object and return what the management cluster stored.
-func (c *client) create(ctx context.Context, path string, object map[string]any) (map[string]any, error) {
-	return send(ctx, c.requests.Post().AbsPath(path), object)
-}
-
-// update fails with a conflict if the object has another resource version by now.
-func (c *client) update(ctx context.Context, path string, object map[string]any) (map[string]any, error) {
-	return send(ctx, c.requests.Put().AbsPath(path), object)
-}
-
-func send(ctx context.Context, request *rest.Request, object map[string]any) (map[string]any, error) {
+// put creates an object among those of a path, or updates it if it exists, and returns what the
+// management cluster stored. An update fails with a conflict if the object has another resource version
+// by now.
+func (c *client) put(ctx context.Context, path, name string, exists bool, object map[string]any) (map[string]any, error) {
 	body, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("writing JSON: %w", err)
+	}
+	request := c.requests.Post().AbsPath(path)
+	if exists {
+		request = c.requests.Put().AbsPath(path, name)
 	}
 	answer, err := bodyOf(request.SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
 	if err != nil {

@@ -79,7 +79,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		}
 		if err := s.deployment.checkReadable(); err != nil {
 			found.Records[key] = prior
-			found.Failures = append(found.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the deployment", Err: mask.WithText(err, e.texts.shown(err.Error()))})
+			found.Failures = append(found.Failures, key.Failure("reading the deployment", mask.WithText(err, e.texts.shown(err.Error()))))
 			continue
 		}
 		record, finding := e.observed(prior, s, drift)

@@ -53,7 +53,7 @@ func (r *results) untouchedAll(keys []deploy.Key, doing string, err error) {
 func (r *results) fail(key deploy.Key, doing string, err error, left *deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.failures = append(r.failures, key.Failure(doing, err))
 	r.failed[key] = err
 	if left != nil {
 		r.records[key] = *left

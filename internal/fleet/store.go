@@ -177,17 +177,9 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 	about["annotations"] = annotations
 	object["spec"] = spec
 	delete(object, "status")
-	var answer map[string]any
-	if before == nil {
-		answer, err = s.client.create(ctx, bundlesPath(s.engine.settings.Namespace), object)
-	} else {
-		answer, err = s.client.update(ctx, s.path(e.name), object)
-	}
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	answer, err := s.put(ctx, "Bundle", bundlesPath(s.engine.settings.Namespace), e.name, before != nil, object)
+	if err != nil {
 		return "", err
-	case err != nil:
-		return "", s.engine.failed("writing the Bundle "+e.name+" to", err)
 	}
 	return s.verify(ctx, e, answer, deployments, digest)
 }
@@ -316,15 +308,17 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 		}
 	}
 	object["data"] = data
-	if found {
-		_, err = s.client.update(ctx, path+"/"+e.name, object)
-	} else {
-		_, err = s.client.create(ctx, path, object)
-	}
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-		return s.engine.failed("writing the Secret "+e.name+" to", err)
-	}
+	_, err = s.put(ctx, "Secret", path, e.name, found, object)
 	return err
+}
+
+// put creates or updates an object. It returns a conflict with another client as it is.
+func (s *store) put(ctx context.Context, kind, path, name string, exists bool, object map[string]any) (map[string]any, error) {
+	answer, err := s.client.put(ctx, path, name, exists, object)
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return nil, s.engine.failed("writing the "+kind+" "+name+" to", err)
+	}
+	return answer, err
 }
 
 // withoutMarks returns the labels of the bundle itself: all but those of this provider.

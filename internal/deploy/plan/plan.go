@@ -211,7 +211,7 @@ func Compare(desired Desired, prior map[deploy.Key]deploy.Record, remark bool) C
 	for i, step := range steps {
 		key := deploy.KeyOf(step.Deployment)
 		_, had := prior[key]
-		failure := deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: forecast.Held[i]}
+		failure := key.Failure("deploying", forecast.Held[i])
 		step.Held = forecast.Held[i]
 		switch {
 		case order.Faults()[i] != nil:
@@ -254,7 +254,7 @@ func (c Change) withRemovals(changes *heldChanges, there map[deploy.Key]bool) Ch
 			c.Remove = append(c.Remove, key)
 			continue
 		}
-		c.Held = append(c.Held, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: deploy.Removing, Err: held[key]})
+		c.Held = append(c.Held, key.Failure(deploy.Removing, held[key]))
 		c.Keep[key] = true
 	}
 	return c

@@ -23,8 +23,6 @@ type applyProgress struct {
 	emit    func(deploy.Event)
 	results *results
 	began   time.Time
-	// removed are the deployments to uninstall.
-	removed map[deploy.Key]bool
 	// counts are those of the plan.
 	counts status.Changes
 
@@ -38,8 +36,8 @@ type applyProgress struct {
 func newApplyProgress(ctx context.Context, notify notifiers, request Request, results *results) *applyProgress {
 	p := &applyProgress{
 		results: results, began: time.Now(), counts: request.Counts,
-		removed: map[deploy.Key]bool{}, deployments: map[deploy.Key]*deploymentProgress{},
-		stages: request.Order, stageOf: map[deploy.Key]int{}, started: make([]bool, len(request.Order)),
+		deployments: map[deploy.Key]*deploymentProgress{},
+		stages:      request.Order, stageOf: map[deploy.Key]int{}, started: make([]bool, len(request.Order)),
 		emit: func(event deploy.Event) {
 			event.Target = request.Target
 			notify.send(ctx, event)
@@ -49,8 +47,7 @@ func newApplyProgress(ctx context.Context, notify notifiers, request Request, re
 		p.deployments[deploy.KeyOf(d)] = &deploymentProgress{of: p, key: deploy.KeyOf(d), doing: "deploying"}
 	}
 	for _, key := range request.Remove {
-		p.deployments[key] = &deploymentProgress{of: p, key: key, doing: release.Uninstall.Doing()}
-		p.removed[key] = true
+		p.deployments[key] = &deploymentProgress{of: p, key: key, doing: release.Uninstall.Doing(), isRemoval: true}
 	}
 	if len(request.Order) > 1 { // One stage alone is not reported.
 		for number, stage := range request.Order {
@@ -101,8 +98,9 @@ func (p *applyProgress) finish() {
 			finished++
 		}
 	}
+	total := len(p.deployments)
 	p.emit(deploy.Event{
-		Kind: deploy.ApplyFinished, Total: len(p.deployments), Finished: finished, Failed: len(p.deployments) - finished, Elapsed: time.Since(p.began),
+		Kind: deploy.ApplyFinished, Total: total, Finished: finished, Failed: total - finished, Elapsed: time.Since(p.began),
 	})
 }
 
@@ -112,8 +110,9 @@ func (p *applyProgress) keys() []deploy.Key {
 
 // deploymentProgress sends the events of one deployment.
 type deploymentProgress struct {
-	of  *applyProgress
-	key deploy.Key
+	of        *applyProgress
+	key       deploy.Key
+	isRemoval bool
 
 	mu      sync.Mutex
 	doing   string
@@ -225,7 +224,7 @@ func (p *applyProgress) interruption() *deploy.Interruption {
 		failure := p.results.failure(key)
 		list := &found.Unfinished
 		switch {
-		case failure == nil && p.removed[key]:
+		case failure == nil && p.deployments[key].isRemoval:
 			list = &found.Removed
 		case failure == nil:
 			list = &found.Finished

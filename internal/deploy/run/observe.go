@@ -190,7 +190,7 @@ func (b *observationBuilder) keepUninspected(key deploy.Key, err error, drift de
 	if denied := new(status.DeniedError); drift != deploy.DriftLive && errors.As(err, &denied) {
 		return
 	}
-	b.observation.Failures = append(b.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
+	b.observation.Failures = append(b.observation.Failures, key.Failure("reading the objects", err))
 }
 
 // keepUnreachable keeps the records from before.

@@ -177,7 +177,7 @@ func (r *results) addFailed(key deploy.Key, doing string, err error, left *deplo
 func (r *results) addKept(key deploy.Key, doing string, err error, record *deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.failures = append(r.failures, key.Failure(doing, err))
 	r.failed[key] = err
 	if record != nil {
 		r.records[key] = *record

@@ -92,7 +92,7 @@ func (b *observationBuilder) addStatus(key deploy.Key, observation status.Observ
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if finding.Err != nil {
-		b.observation.Failures = append(b.observation.Failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: finding.Err})
+		b.observation.Failures = append(b.observation.Failures, key.Failure("reading the objects", finding.Err))
 		delete(b.observation.Records, key)
 		return
 	}

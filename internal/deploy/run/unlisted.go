@@ -50,7 +50,7 @@ func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 	for _, key := range keys {
 		asking.Go(func() error {
 			panics.RecoveringTo(func(err error) {
-				found.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
+				found.keepUnreachable(key.Failure(lookingUp, err), key)
 			}, lookingUp, func() { found.confirmMissing(ctx, cluster, key) })()
 			return nil
 		})
@@ -61,7 +61,7 @@ func (r *Runner) findUnlisted(ctx context.Context, cluster RecordReader, keys []
 // confirmMissing notes a deployment as missing if its release no longer exists.
 func (b *observationBuilder) confirmMissing(ctx context.Context, cluster RecordReader, key deploy.Key) {
 	if err := confirmMissing(ctx, cluster, b.prior[key].Current()); err != nil {
-		b.keepUnreachable(deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: lookingUp, Err: err}, key)
+		b.keepUnreachable(key.Failure(lookingUp, err), key)
 		return
 	}
 	b.addMissing(key)
