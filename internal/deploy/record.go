@@ -76,9 +76,12 @@ func (r Record) Current() release.Known {
 // Equal reports whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
-		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary && r.HidesNames == other.HidesNames &&
-		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Accepted, other.Accepted) && maps.Equal(r.HandedOver, other.HandedOver) &&
-		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) && r.Known == other.Known && slices.Equal(r.Leftovers, other.Leftovers)
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits &&
+		maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary && r.HidesNames == other.HidesNames &&
+		r.Counts == other.Counts && r.Rules.Equal(other.Rules) &&
+		maps.Equal(r.Accepted, other.Accepted) && maps.Equal(r.HandedOver, other.HandedOver) &&
+		maps.Equal(r.BundleLabels, other.BundleLabels) && (r.BundleLabels == nil) == (other.BundleLabels == nil) &&
+		r.Known == other.Known && slices.Equal(r.Leftovers, other.Leftovers)
 }
 
 // IsAt reports whether a deployment is to have the release that the record has.

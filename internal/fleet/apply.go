@@ -242,7 +242,8 @@ func (w *work) deliver(ctx context.Context) {
 	var waiting sync.WaitGroup
 	for _, p := range prepared {
 		key := deploy.KeyOf(p.deployment)
-		waiting.Go(panics.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
+		failed := func(err error) { w.run.fail(key, "deploying", err, nil) }
+		waiting.Go(panics.RecoveringTo(failed, "deploying", func() { w.await(ctx, p, digest) }))
 	}
 	waiting.Wait()
 	if slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return w.run.hasSucceeded(deploy.KeyOf(p.deployment)) }) {
@@ -301,7 +302,8 @@ func (w *work) prepareOne(ctx context.Context, d target.Deployment) (preparedDep
 		return preparedDeployment{}, err
 	}
 	if _, known := w.run.view.clusters[d.Cluster]; !known {
-		return preparedDeployment{}, fmt.Errorf("the management cluster has no Cluster of this name in namespace %s", w.run.engine.settings.Namespace)
+		return preparedDeployment{}, fmt.Errorf("the management cluster has no Cluster of this name in namespace %s",
+			w.run.engine.settings.Namespace)
 	}
 	rendering, err := w.run.engine.charts.Render(ctx, d)
 	if err != nil {
@@ -356,7 +358,8 @@ func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content
 			}
 			there = w.run.forceSync(w.name, cluster, before, translated)
 		default:
-			return content{}, fmt.Errorf("cluster %s is to keep an earlier version of the bundle, and a Bundle of Fleet has the same files for all clusters; "+
+			return content{}, fmt.Errorf("cluster %s is to keep an earlier version of the bundle, "+
+				"and a Bundle of Fleet has the same files for all clusters; "+
 				"repair its deployment there, or take the cluster out of the target", cluster)
 		}
 		wanted.entries[cluster] = there

@@ -83,7 +83,10 @@ func (e *StateError) Error() string {
 func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 	key := deploy.KeyOf(p.deployment)
 	w.run.start(key)
-	waiter := &waiter{work: w, of: p.deployment, valuesHash: p.entry.valuesHash(), digest: digest, id: deploymentID{w.name, p.deployment.Cluster}, began: time.Now()}
+	waiter := &waiter{
+		work: w, of: p.deployment, valuesHash: p.entry.valuesHash(), digest: digest,
+		id: deploymentID{w.name, p.deployment.Cluster}, began: time.Now(),
+	}
 	w.progress.made()
 	err := waiter.wait(ctx)
 	record := w.record(p, waiter.last)
@@ -219,7 +222,8 @@ func (r *applyRun) mend(ctx context.Context, bd *bundleDeployment) error {
 	if err == nil || apierrors.IsConflict(err) || isNotFound(err) {
 		return nil // If another client has changed the object, the next check reads it again.
 	}
-	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, and Fleet does not write it again; to make it do so, run "+
+	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, "+
+		"and Fleet does not write it again; to make it do so, run "+
 		"kubectl -n %[1]s patch bundledeployment %[2]s --type merge -p '{\"spec\":{\"valuesHash\":null,\"deploymentID\":null,\"stagedDeploymentID\":null}}': %[3]w",
 		bd.Metadata.Namespace, bd.Metadata.Name, r.engine.failed("mending a BundleDeployment of", err))
 }
@@ -247,7 +251,8 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 			Release: d.Release, Namespace: d.Namespace, Instance: w.run.request.Mark(d.Bundle.Name, "").Instance, Digest: d.Digest,
 			// The key proves what the target writes itself when it takes the release back from the Fleet.
 			Key: w.run.request.Key,
-			UID: w.run.view.clusters[d.Cluster].uid, Engine: true, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
+			UID: w.run.view.clusters[d.Cluster].uid, Engine: true, TargetNamespace: d.Options.Namespace,
+			UninstallPolicy: release.UninstallPolicyOf(d),
 		},
 	}
 	record.Objects = objectsOf(p, s.deployment)

@@ -142,7 +142,9 @@ func nameOf(owner, instance, bundle string) string {
 // newSpecification translates the parts of a bundle that apply to all clusters. Dependencies are
 // found by the labels of this provider: a dependency can be in another target of the same owner.
 func newSpecification(b *bundle.Bundle, owner string) specification {
-	made := specification{RolloutStrategy: b.Definition.RolloutStrategy, Resources: resourcesOf(b), TargetCustomizationMode: fleetyaml.FirstMatch}
+	made := specification{
+		RolloutStrategy: b.Definition.RolloutStrategy, Resources: resourcesOf(b), TargetCustomizationMode: fleetyaml.FirstMatch,
+	}
 	for _, dependency := range b.Definition.DependsOn {
 		if dependency.Name == "" && dependency.Selector == nil {
 			continue // As Fleet does.

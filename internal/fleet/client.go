@@ -160,7 +160,8 @@ func (c *client) patch(ctx context.Context, path string, changes map[string]any)
 // remove deletes an object if it is still as it was read. A missing object is no error.
 func (c *client) remove(ctx context.Context, path string, of metadata) error {
 	options := metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, Preconditions: metav1.NewPreconditionDeleteOptions(of.UID).Preconditions,
+		TypeMeta:      metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
+		Preconditions: metav1.NewPreconditionDeleteOptions(of.UID).Preconditions,
 	}
 	options.Preconditions.ResourceVersion = &of.ResourceVersion
 	body, err := json.Marshal(options)

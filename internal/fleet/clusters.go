@@ -104,7 +104,9 @@ func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
 		return Inventory{}, err
 	}
 	var found Inventory
-	groups := objectList[groupObject]{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory}
+	groups := objectList[groupObject]{
+		kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory,
+	}
 	if _, _, err := groups.read(ctx, c.requests, found.addGroup); err != nil {
 		return Inventory{}, e.inventoryError("listing the cluster groups of", err)
 	}
@@ -137,7 +139,8 @@ func (i *Inventory) addGroup(object groupObject) {
 	group := target.Group{Name: object.Metadata.Name, Labels: object.Metadata.Labels, Selector: nothing()}
 	switch _, err := object.Spec.Selector.Compile(); {
 	case err != nil:
-		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: mask.WithText(err, mask.PrintableLine(mask.WithoutMiddle(err.Error(), maxText)))})
+		shown := mask.PrintableLine(mask.WithoutMiddle(err.Error(), maxText))
+		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: mask.WithText(err, shown)})
 	case object.Spec.Selector != nil:
 		group.Selector = *object.Spec.Selector
 	}

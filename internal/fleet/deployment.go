@@ -73,7 +73,8 @@ func (d *bundleDeployment) checkReadable() error {
 	if d == nil || d.unreadable == nil {
 		return nil
 	}
-	return fmt.Errorf("the status of BundleDeployment %s/%s, which the agent of the cluster writes, cannot be read: %w", d.Metadata.Namespace, d.Metadata.Name, d.unreadable)
+	return fmt.Errorf("the status of BundleDeployment %s/%s, "+
+		"which the agent of the cluster writes, cannot be read: %w", d.Metadata.Namespace, d.Metadata.Name, d.unreadable)
 }
 
 // metadata is the part of an object's metadata that is read.
@@ -386,7 +387,8 @@ func (d *bundleDeployment) finding(t texts) release.Finding {
 		case of.Missing:
 			found.Missing = append(found.Missing, of.key(t))
 		case of.Delete:
-			found.Modified = append(found.Modified, release.Modification{Object: of.key(t), Differences: []release.Difference{{Path: "(it is not part of the bundle)"}}})
+			all := []release.Difference{{Path: "(it is not part of the bundle)"}}
+			found.Modified = append(found.Modified, release.Modification{Object: of.key(t), Differences: all})
 		default:
 			found.Modified = append(found.Modified, release.Modification{Object: of.key(t), Differences: differences(of.Patch, t)})
 		}

@@ -113,7 +113,8 @@ func (e *ForeignError) isOf(former release.Mark) bool {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("the Bundle %s in namespace %s of the management cluster does not have the labels of this target; it is not changed", e.Name, e.Namespace)
+	return fmt.Sprintf("the Bundle %s in namespace %s of the management cluster does not have the labels of this target; "+
+		"it is not changed", e.Name, e.Namespace)
 }
 
 // instancesOf returns the instance ids that the Bundles of a target can have in their labels.

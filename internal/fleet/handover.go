@@ -16,7 +16,9 @@ type Handover struct {
 
 // Observe reads the deployments that are delivered directly. The records of the Fleet's deployments
 // stay as they are: the next apply takes these deployments over.
-func (h Handover) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
+func (h Handover) Observe(
+	ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record,
+) deploy.Observation {
 	direct, fromFleet := map[deploy.Key]deploy.Record{}, map[deploy.Key]deploy.Record{}
 	for key, record := range records {
 		if record.Known.Engine {

@@ -64,7 +64,8 @@ func (e *Engine) Import(ctx context.Context, owner, target string, only []string
 
 var (
 	errNotInFleet     = errors.New("the Fleet has no Cluster of this name")
-	errWithoutRelease = errors.New("it names no release and namespace, so another client has changed the Bundle; remove the entry of the cluster from spec.targets, and import again")
+	errWithoutRelease = errors.New("it names no release and namespace, so another client has changed the Bundle; " +
+		"remove the entry of the cluster from spec.targets, and import again")
 )
 
 // importedRecord returns the record of a deployment whose content is not known. It has no digest, so the

@@ -78,7 +78,9 @@ type listMetadata struct {
 }
 
 // readPage reads a page. Of one object that is too large, it reads the metadata.
-func (l objectList[T]) readPage(ctx context.Context, requests rest.Interface, request paging.Request) (items []listedObject[T], version, next string, err error) {
+func (l objectList[T]) readPage(
+	ctx context.Context, requests rest.Interface, request paging.Request,
+) (items []listedObject[T], version, next string, err error) {
 	body, tooLarge := bodyOf(l.request(requests, request, l.accept).Do(ctx))
 	isMetadata := paging.IsTooLarge(tooLarge) && request.Limit == 1 && l.partial != nil
 	switch {

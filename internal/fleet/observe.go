@@ -15,7 +15,9 @@ import (
 
 // Observe reads the state of the deployments of the given records. A record disappears only if the
 // management cluster has listed its Bundles.
-func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
+func (e *Engine) Observe(
+	ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record,
+) deploy.Observation {
 	found := deploy.NewObservation()
 	if len(records) == 0 {
 		found.AllSeen = true
@@ -55,7 +57,9 @@ func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation
 	return found
 }
 
-func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy.Drift, records map[deploy.Key]deploy.Record, found *deploy.Observation) {
+func (e *Engine) observe(
+	ctx context.Context, c *client, seen view, drift deploy.Drift, records map[deploy.Key]deploy.Record, found *deploy.Observation,
+) {
 	for key, record := range records {
 		if of, known := seen.clusters[key.Cluster]; known && record.Known.Engine {
 			found.UIDs[key.Cluster] = of.uid
@@ -104,7 +108,9 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 
 // sightingOf returns what is known of the deployment of a Bundle on a cluster.
 func (v view) sightingOf(bundle metadata, cluster string) sighting {
-	return sighting{deployment: v.deployments[deploymentID{bundle.Name, cluster}], digest: bundle.Labels[labelDigest], agent: v.clusters[cluster].agent}
+	return sighting{
+		deployment: v.deployments[deploymentID{bundle.Name, cluster}], digest: bundle.Labels[labelDigest], agent: v.clusters[cluster].agent,
+	}
 }
 
 // quotesFleet reports whether the message of a state is one that Fleet has written.

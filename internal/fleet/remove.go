@@ -53,7 +53,8 @@ func (r removal) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Ke
 		if i < 0 {
 			return false
 		}
-		r.untouched(key, deploy.Removing, &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependants[i])})
+		reason := fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependants[i])
+		r.untouched(key, deploy.Removing, &rollout.HeldError{Reason: reason})
 		return true
 	})
 }
@@ -182,7 +183,9 @@ var errStillThere = errors.New("the agent has not removed everything yet")
 // awaitEach waits until the deployments of a Bundle are done. It returns an error for each cluster
 // whose deployment is not: pending if no other reason is known. A deployment that Fleet does not
 // have is done.
-func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error) map[string]error {
+func (r removal) awaitEach(
+	ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error,
+) map[string]error {
 	var (
 		mu      sync.Mutex
 		waiting sync.WaitGroup
@@ -301,5 +304,6 @@ func (r removal) noticeRemains(key deploy.Key) {
 		return
 	}
 	prior := r.request.Prior[key]
-	r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
+	remains := "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()
+	r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: remains})
 }

@@ -138,7 +138,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 }
 
 // write creates or updates a Bundle that is not as wanted, and returns its UID.
-func (s *store) write(ctx context.Context, e edit, before *stored, spec map[string]any, deployments, digest string) (uid string, err error) {
+func (s *store) write(
+	ctx context.Context, e edit, before *stored, spec map[string]any, deployments, digest string,
+) (uid string, err error) {
 	own := e.own
 	if own == nil && before != nil {
 		own = withoutMarks(before.Labels)
@@ -196,7 +198,8 @@ func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deplo
 		return "", err
 	}
 	if got != digest {
-		return "", fmt.Errorf("the management cluster did not store the Bundle %s as it was written: its custom resource definitions do not have all fields, "+
+		return "", fmt.Errorf("the management cluster did not store the Bundle %s as it was written: "+
+			"its custom resource definitions do not have all fields, "+
 			"or an admission webhook changes Bundles; install Fleet 0.16 or later", e.name)
 	}
 	if of.Metadata.isUnchanged() {
@@ -291,7 +294,8 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 		return s.engine.failed("reading the Secret "+e.name+" of", err)
 	}
 	if found && object["type"] != valuesType {
-		return fmt.Errorf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.name, s.engine.settings.Namespace, valuesType)
+		return fmt.Errorf("the Secret %s in namespace %s of the management cluster is not of type %s; "+
+			"it is not changed", e.name, s.engine.settings.Namespace, valuesType)
 	}
 	if found && maps.EqualFunc(dataOf(object), data, bytes.Equal) {
 		return nil

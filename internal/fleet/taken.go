@@ -26,7 +26,8 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("release %s in namespace %s is already delivered by Bundle %s, which this owner has not made", e.Release, e.Namespace, e.By)
+	return fmt.Sprintf("release %s in namespace %s is already delivered by Bundle %s, "+
+		"which this owner has not made", e.Release, e.Namespace, e.By)
 }
 
 // unknownOthersError reports a cluster whose BundleDeployments are not all known.
@@ -41,7 +42,9 @@ func (e *unknownOthersError) Unwrap() error { return e.cause }
 // Taken returns the deployments that cannot be delivered, because another owner delivers their release
 // to the same cluster. It reads the management cluster only if a deployment is new, or moves. err is why
 // others are not known for some deployments.
-func (e *Engine) Taken(ctx context.Context, owner string, write []target.Deployment, prior map[deploy.Key]deploy.Record) (taken map[deploy.Key]error, err error) {
+func (e *Engine) Taken(
+	ctx context.Context, owner string, write []target.Deployment, prior map[deploy.Key]deploy.Record,
+) (taken map[deploy.Key]error, err error) {
 	arriving := arriving(write, prior)
 	if len(arriving) == 0 {
 		return nil, nil
@@ -77,7 +80,9 @@ const maxSelected = 50
 
 // taken returns why deployments must not be written. Clusters are read in groups, so that the limits of a
 // list are those of a group.
-func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []target.Deployment, clusters map[string]managedCluster) map[deploy.Key]error {
+func (e *Engine) taken(
+	ctx context.Context, c *client, owner string, arriving []target.Deployment, clusters map[string]managedCluster,
+) map[deploy.Key]error {
 	others, names := map[string]othersOf{}, map[string]bool{}
 	for _, d := range arriving {
 		if namespace := clusters[d.Cluster].namespace; namespace != "" {
@@ -85,7 +90,8 @@ func (e *Engine) taken(ctx context.Context, c *client, owner string, arriving []
 		}
 	}
 	for group := range slices.Chunk(slices.Sorted(maps.Keys(names)), maxSelected) {
-		selector := labelOwner + "!=" + release.NewMark(owner, "", "", "", "").Owner + "," + labelCluster + " in (" + strings.Join(group, ",") + ")"
+		mark := release.NewMark(owner, "", "", "", "")
+		selector := labelOwner + "!=" + mark.Owner + "," + labelCluster + " in (" + strings.Join(group, ",") + ")"
 		err := panics.Recovering("listing BundleDeployments", func() error { return c.addOthers(ctx, selector, others) })()
 		if err != nil {
 			for _, name := range group {

@@ -30,7 +30,8 @@ type tracker struct {
 
 func (e *Engine) newTracker(c *client, selector string, seen view) *tracker {
 	return &tracker{
-		engine: e, client: c, selector: selector, clusters: seen.clusters, deployments: maps.Clone(seen.deployments), changed: map[deploymentID]chan struct{}{},
+		engine: e, client: c, selector: selector, clusters: seen.clusters,
+		deployments: maps.Clone(seen.deployments), changed: map[deploymentID]chan struct{}{},
 	}
 }
 

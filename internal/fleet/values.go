@@ -38,7 +38,9 @@ func targetName(cluster string) string { return "cluster." + cluster }
 // secretValues returns the contents of the values Secret, nil if no cluster needs one. before is
 // the present content of the Secret. kept reports whether the values of a cluster stay as they are:
 // no plan has shown that they change. salt is used if before has none.
-func secretValues(entries map[string]entry, before map[string][]byte, kept func(cluster string) bool, salt []byte) (map[string][]byte, error) {
+func secretValues(
+	entries map[string]entry, before map[string][]byte, kept func(cluster string) bool, salt []byte,
+) (map[string][]byte, error) {
 	hidden, deployed := map[string]map[string]any{}, 0
 	for cluster, of := range entries {
 		if of.digest == emptyDigest {

@@ -103,7 +103,8 @@ func (e *Engine) listBundles(ctx context.Context, c *client, selector string, se
 func (c *client) deployments(ctx context.Context, selector string, see func(*bundleDeployment)) (version string, err error) {
 	of := objectList[bundleDeployment]{
 		kind: "BundleDeployment", resource: deploymentResource, selector: selector, limit: maxDeployments, bytes: maxDeploymentsSize,
-		namespaceBytes: maxClusterSize, namespaceOf: func(bd bundleDeployment) string { return bd.Metadata.Namespace }, partial: partialDeployment,
+		namespaceBytes: maxClusterSize, namespaceOf: func(bd bundleDeployment) string { return bd.Metadata.Namespace },
+		partial: partialDeployment,
 	}
 	version, leftOut, err := of.read(ctx, c.requests, func(bd bundleDeployment) {
 		bd.trim()
@@ -111,7 +112,8 @@ func (c *client) deployments(ctx context.Context, selector string, see func(*bun
 	})
 	for _, namespace := range leftOut {
 		of := objectList[onlyAbout]{
-			kind: of.kind, resource: of.resource, namespace: namespace, selector: selector, accept: onlyMetadata, limit: maxDeployments, bytes: maxInventory,
+			kind: of.kind, resource: of.resource, namespace: namespace, selector: selector,
+			accept: onlyMetadata, limit: maxDeployments, bytes: maxInventory,
 		}
 		if _, _, err := of.read(ctx, c.requests, func(of onlyAbout) {
 			see(&bundleDeployment{Metadata: of.Metadata, unreadable: errClusterTooLarge})

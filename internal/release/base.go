@@ -73,7 +73,9 @@ type TooManyFailedError struct {
 }
 
 func (e *TooManyFailedError) Error() string {
-	return fmt.Sprintf("%d different revisions of release %s in namespace %s have failed since the last one that was deployed, and %d is the limit: "+
-		"the next one has to remove what each of them has written. Run helm rollback %[2]s --namespace %[3]s, and apply with the deployment in take_ownership_of; "+
+	return fmt.Sprintf("%d different revisions of release %s in namespace %s have failed since the last one that was deployed, "+
+		"and %d is the limit: "+
+		"the next one has to remove what each of them has written. Run helm rollback %[2]s --namespace %[3]s, "+
+		"and apply with the deployment in take_ownership_of; "+
 		"or remove the deployment and add it again", e.Failed, e.Release, e.Namespace, MaxFailed)
 }

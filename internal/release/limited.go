@@ -22,7 +22,8 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("the attribute namespaces of cluster %s does not contain the namespace %s; add it if the user of the cluster may list Secrets there, or use one of: %s",
+	return fmt.Sprintf("the attribute namespaces of cluster %s does not contain the namespace %s; "+
+		"add it if the user of the cluster may list Secrets there, or use one of: %s",
 		e.Cluster, e.Namespace, strings.Join(e.Namespaces, ", "))
 }
 

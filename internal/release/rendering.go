@@ -101,7 +101,8 @@ var ErrOtherObjects = errors.New("the templates rendered other objects than the 
 	"their result depends on something that the provider cannot know while planning; the next plan of an existing target shows these objects as known after apply, so plan and apply again; for a new target, set plan_objects = false")
 
 // ErrUnplannedObjects is the error for a release that has other objects than the plan showed.
-var ErrUnplannedObjects = errors.New("the release has other objects than the plan showed; the next plan compares them with the templates again")
+var ErrUnplannedObjects = errors.New("the release has other objects than the plan showed; " +
+	"the next plan compares them with the templates again")
 
 // MatchesPlanned reports whether hashes match promised, an earlier result of KnownHashes: they have
 // the same objects, and known hashes are equal.

@@ -257,7 +257,8 @@ type MissingDependencyError struct {
 }
 
 func (e *MissingDependencyError) Error() string {
-	text := fmt.Sprintf("it depends on bundle %s: this target does not deploy it to the cluster, and no release of the same owner exists there", e.Bundle)
+	text := fmt.Sprintf("it depends on bundle %s: this target does not deploy it to the cluster, "+
+		"and no release of the same owner exists there", e.Bundle)
 	if e.Suggestion != "" {
 		text += fmt.Sprintf("; did you mean %s?", e.Suggestion)
 	}

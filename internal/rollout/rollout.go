@@ -211,7 +211,8 @@ func (r *rollout) stop(at *progress, last int) []int {
 				at.hold(i, r.overBudget(at, p, i))
 			} else {
 				bad := r.partitions[last]
-				at.hold(i, &HeldError{Reason: fmt.Sprintf("in partition %s of the rollout of bundle %s, %s not ready or not up to date, and at most %d may be",
+				at.hold(i, &HeldError{Reason: fmt.Sprintf("in partition %s of the rollout of bundle %s, "+
+					"%s not ready or not up to date, and at most %d may be",
 					bad.name, r.bundle, at.clusters(bad.members, at.isBehind), bad.max)})
 			}
 			held = append(held, i)
@@ -226,7 +227,8 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 		return &HeldError{Reason: fmt.Sprintf("the rollout strategy of bundle %s has a maxNew of %d", r.bundle, r.maxNew)}
 	}
 	if min(r.max, p.max) == 0 {
-		return &HeldError{Reason: fmt.Sprintf("the rollout strategy of bundle %s has a maxUnavailable of 0, so ready deployments are not upgraded", r.bundle)}
+		return &HeldError{Reason: fmt.Sprintf("the rollout strategy of bundle %s has a maxUnavailable of 0, "+
+			"so ready deployments are not upgraded", r.bundle)}
 	}
 	where := ""
 	counted := r.members
@@ -236,7 +238,8 @@ func (r *rollout) overBudget(at *progress, p partition, i int) error {
 		counted = p.members
 		most = p.max
 	}
-	return &HeldError{Reason: fmt.Sprintf("in %sthe rollout of bundle %s, %s not ready, so maxUnavailable (%d) allows no upgrade of a ready cluster",
+	return &HeldError{Reason: fmt.Sprintf("in %sthe rollout of bundle %s, %s not ready, "+
+		"so maxUnavailable (%d) allows no upgrade of a ready cluster",
 		where, r.bundle, at.clusters(counted, at.isUnavailable), most)}
 }
 

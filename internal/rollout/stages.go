@@ -28,7 +28,8 @@ type Stage struct {
 
 // errStuck is the error for a cycle across several clusters: rollout strategies require one order
 // of clusters, and dependencies require another.
-var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; use the same order of clusters in the rollout strategies of these bundles")
+var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; " +
+	"use the same order of clusters in the rollout strategies of these bundles")
 
 // Simulate processes the order as if every step succeeded. Steps that would wait for ever become
 // faults.

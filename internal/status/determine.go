@@ -130,7 +130,9 @@ func (o Observation) IsAsWanted() bool { return o.Objects != nil && o.Objects.Is
 // OnlyReadiness reduces a finding to the readiness of objects. A missing object is not ready.
 // An object that differs counts as ready.
 func OnlyReadiness(f release.Finding) release.Finding {
-	only := release.Finding{Ready: f.Ready + len(f.Modified) + len(f.NotOwned), NotReady: f.NotReady, Refused: f.Refused, HidesNames: f.HidesNames}
+	only := release.Finding{
+		Ready: f.Ready + len(f.Modified) + len(f.NotOwned), NotReady: f.NotReady, Refused: f.Refused, HidesNames: f.HidesNames,
+	}
 	for _, object := range f.Missing {
 		only.NotReady = append(only.NotReady, release.Unready{Object: object, Reason: "missing"})
 	}

@@ -110,7 +110,8 @@ func (s schedule) rules() []target.Rule {
 	rules := make([]target.Rule, 0, len(s.Spec.Targets.Clusters))
 	for _, of := range s.Spec.Targets.Clusters {
 		rules = append(rules, target.Rule{
-			ClusterName: of.ClusterName, ClusterSelector: of.ClusterSelector, ClusterGroup: of.ClusterGroup, ClusterGroupSelector: of.ClusterGroupSelector,
+			ClusterName: of.ClusterName, ClusterSelector: of.ClusterSelector,
+			ClusterGroup: of.ClusterGroup, ClusterGroupSelector: of.ClusterGroupSelector,
 		})
 	}
 	return rules
@@ -141,7 +142,8 @@ func parseQuartz(text string) (times, error) {
 	case strings.ContainsAny(fields[3], "LW"), strings.Contains(fields[5], "#"), strings.HasSuffix(fields[5], "L"):
 		return nil, errors.New("the characters L, W and # are not supported")
 	case strings.ContainsAny(daySteps.ReplaceAllString(fields[5], ""), "0123456789"):
-		return nil, errors.New("numbers of days of the week are not supported: Fleet counts them from SUN as 1, cron from 0; use names such as MON-FRI")
+		return nil, errors.New("numbers of days of the week are not supported: Fleet counts them from SUN as 1, " +
+			"cron from 0; use names such as MON-FRI")
 	}
 	return parse(options, strings.Join(fields, " "))
 }

@@ -17,7 +17,9 @@ import (
 // does so for a held deployment, because it is made without the records of the existing
 // deployments. A record of that deployment would contradict the plan, so its release is in
 // leftOut. A refresh finds the deployment.
-func (c Change) RecordsAfter(applied map[deploy.Key]deploy.Record, wanted []target.Deployment, leavesOut func(deploy.Key) bool) (records map[deploy.Key]deploy.Record, leftOut map[deploy.Key]release.Known) {
+func (c Change) RecordsAfter(
+	applied map[deploy.Key]deploy.Record, wanted []target.Deployment, leavesOut func(deploy.Key) bool,
+) (records map[deploy.Key]deploy.Record, leftOut map[deploy.Key]release.Known) {
 	records, leftOut = map[deploy.Key]deploy.Record{}, map[deploy.Key]release.Known{}
 	maps.Copy(records, applied)
 	for key := range c.Keep {

@@ -163,7 +163,9 @@ func (c Change) HeldRemovals() []deploy.Key {
 }
 
 // BlockedRemovals returns the removals that windows do not allow, and why.
-func BlockedRemovals(removed []deploy.Key, needs map[string][]string, windows deploy.Windows, prior map[deploy.Key]deploy.Record) map[deploy.Key]error {
+func BlockedRemovals(
+	removed []deploy.Key, needs map[string][]string, windows deploy.Windows, prior map[deploy.Key]deploy.Record,
+) map[deploy.Key]error {
 	return Change{Remove: removed, RemovalNeeds: needs, Prior: prior}.Blocked(Desired{}, windows)
 }
 

@@ -137,7 +137,9 @@ func (p *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 }
 
 // read reads the records of the releases that changes start from, by release.Key.
-func (p *diffPreview) read(ctx context.Context, cluster Cluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
+func (p *diffPreview) read(
+	ctx context.Context, cluster Cluster, snapshot release.Snapshot, changes []comparedChange,
+) map[string]release.Deployed {
 	var wanted []release.Claimed
 	for _, change := range changes {
 		if observed := p.deployed(snapshot, change); observed != nil {
@@ -206,7 +208,8 @@ func (p *diffPreview) withoutCluster(change comparedChange, err error) {
 	case change.wanted != nil && !had && !change.isNotRendered():
 		p.withoutRelease(change)
 	case change.wanted == nil && len(prior.NamedObjects()) > 0:
-		p.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + status.ShortCause(err)}}, removedObjects(prior.Objects))
+		notes := []string{"as recorded in the state: " + status.ShortCause(err)}
+		p.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: notes}, removedObjects(prior.Objects))
 	default:
 		p.notRead(change, err)
 	}
@@ -234,8 +237,11 @@ func (p *diffPreview) compare(ctx context.Context, change comparedChange, uid st
 }
 
 // compareUnlessRefused compares a change with a release that exists.
-func (p *diffPreview) compareUnlessRefused(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
-	_, err := release.Decide(deploy.FactsOf(*change.wanted, p.prior), p.claimantOf(change, uid, &observed), &observed, p.Consent.To(change.key))
+func (p *diffPreview) compareUnlessRefused(
+	ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed,
+) {
+	own, takes := p.claimantOf(change, uid, &observed), p.Consent.To(change.key)
+	_, err := release.Decide(deploy.FactsOf(*change.wanted, p.prior), own, &observed, takes)
 	switch _, tooMany := errors.AsType[*release.TooManyFailedError](err); {
 	case tooMany:
 		p.mu.Lock()
@@ -249,7 +255,9 @@ func (p *diffPreview) compareUnlessRefused(ctx context.Context, change comparedC
 }
 
 // compareContents compares the objects of a release that its target may write.
-func (p *diffPreview) compareContents(ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed) {
+func (p *diffPreview) compareContents(
+	ctx context.Context, change comparedChange, uid string, observed release.Observed, read release.Deployed,
+) {
 	preview := diff.Preview{Kind: diff.Modified}
 	own := p.claimantOf(change, uid, &observed)
 	addLimitations(&preview, *change.wanted, observed, own, read)
@@ -274,7 +282,9 @@ func (p *diffPreview) compareContents(ctx context.Context, change comparedChange
 // release. A chart that looks up the password it has generated would generate another one without
 // this. If that rendering fails, the planned one is returned. ok reports that templates found the
 // objects and that the rendering no longer varies.
-func (p *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
+func (p *diffPreview) withLookups(
+	ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed,
+) (rendering release.Rendering, ok bool) {
 	planned := change.rendering
 	if planned.Irreproducible == "" || planned.DependsOnCluster || change.wanted.LacksContent() {
 		return planned, false
@@ -344,7 +354,9 @@ func (p *diffPreview) claimantOf(change comparedChange, uid string, observed *re
 }
 
 // addLimitations notes what a comparison cannot show, or not in the usual way.
-func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, own release.Claimant, read release.Deployed) {
+func addLimitations(
+	preview *diff.Preview, wanted target.Deployment, observed release.Observed, own release.Claimant, read release.Deployed,
+) {
 	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
 		preview.Listed = true
 		preview.Notes = append(preview.Notes, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
@@ -352,7 +364,8 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 	}
 	if observed.Status != release.StatusDeployed {
 		preview.Unlisted = true // The state has the objects of the revision before.
-		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d (%s)", observed.Revision, observed.Status)+formerText(len(read.Revisions)-1))
+		note := fmt.Sprintf("compared with revision %d (%s)", observed.Revision, observed.Status)
+		preview.Notes = append(preview.Notes, note+formerText(len(read.Revisions)-1))
 	}
 	switch {
 	case own.IsForged(observed):

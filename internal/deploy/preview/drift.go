@@ -10,7 +10,9 @@ import (
 
 // compareDrift compares the releases whose drift a plan corrects with their live objects. read are the
 // records of the releases. The result is by deployment.
-func (p *diffPreview) compareDrift(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed) map[deploy.Key]release.Compared {
+func (p *diffPreview) compareDrift(
+	ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange, read map[string]release.Deployed,
+) map[deploy.Key]release.Compared {
 	var (
 		keys   []deploy.Key
 		wanted []release.Comparison

@@ -51,7 +51,8 @@ func immutableChanges(before []diff.Document, rendering release.Rendering) []imm
 	for _, document := range rendering.Documents {
 		key := document.Key()
 		past, had := former[key]
-		if !had || document.Hook || past.Hook || rendering.Varying[key] || past.Content == document.Content || !immutable.Has(immutable.KindOfKey(key)) {
+		isCompared := had && !document.Hook && !past.Hook && !rendering.Varying[key] && past.Content != document.Content
+		if !isCompared || !immutable.Has(immutable.KindOfKey(key)) {
 			continue
 		}
 		var old, wanted map[string]any

@@ -33,7 +33,8 @@ type UnservedKindError struct {
 }
 
 func (e *UnservedKindError) Error() string {
-	text := fmt.Sprintf("%s: the cluster serves no kind %s in API version %s, and no bundle of the target defines it", e.Object, e.Kind.Kind, e.Kind.APIVersion)
+	text := fmt.Sprintf("%s: the cluster serves no kind %s in API version %s, "+
+		"and no bundle of the target defines it", e.Object, e.Kind.Kind, e.Kind.APIVersion)
 	if e.Place.File != "" {
 		return e.Place.String() + ": " + text
 	}
@@ -75,7 +76,9 @@ func (p *Preview) Lacks(ctx context.Context, planned *plan.Plan) LacksReport {
 }
 
 // lacksOn checks one cluster. It returns nothing for a cluster that does not respond.
-func (p *Preview) lacksOn(ctx context.Context, name string, deployments []target.Deployment, planned *plan.Plan) (failures []deploy.Failure, namespaces []string) {
+func (p *Preview) lacksOn(
+	ctx context.Context, name string, deployments []target.Deployment, planned *plan.Plan,
+) (failures []deploy.Failure, namespaces []string) {
 	cluster, _, err := p.Snapshot(ctx, name)
 	if err != nil {
 		return nil, nil

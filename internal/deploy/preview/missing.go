@@ -54,7 +54,9 @@ func (p *Preview) unseenValues(write []target.Deployment, known map[string]deplo
 // MissingDependencies returns deployments to be written whose dependencies are missing: this
 // target does not deploy them, and they are not on the cluster. mayDeploy reports whether another
 // target of the plan deploys a bundle. Only on a cluster that responds can a bundle be missing.
-func (p *Preview) MissingDependencies(ctx context.Context, planned *plan.Plan, bundles []*bundle.Bundle, mayDeploy func(deploy.Key) bool) []deploy.Failure {
+func (p *Preview) MissingDependencies(
+	ctx context.Context, planned *plan.Plan, bundles []*bundle.Bundle, mayDeploy func(deploy.Key) bool,
+) []deploy.Failure {
 	missing, clusters := map[deploy.Key][]rollout.ExternalDependency{}, map[string]bool{}
 	for key, external := range planned.External {
 		for _, needed := range external {

@@ -73,7 +73,9 @@ func (o *ownershipPreview) refuse(key deploy.Key, format string, args ...any) {
 // Ownership reports what an apply takes over from others, and what will be refused. Only clusters
 // that get a new release or object are read. All targets of the plan share one list of the releases
 // of a cluster. Each kind that is to be added takes one more list.
-func (p *Preview) Ownership(ctx context.Context, identity deploy.TargetIdentity, consent deploy.Consent, planned *plan.Plan) OwnershipReport {
+func (p *Preview) Ownership(
+	ctx context.Context, identity deploy.TargetIdentity, consent deploy.Consent, planned *plan.Plan,
+) OwnershipReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range planned.Write {
 		if planned.Prior[deploy.KeyOf(d)].Known.Engine {
@@ -160,7 +162,9 @@ func (o *ownershipPreview) onCluster(ctx context.Context, name string, deploymen
 
 // releases notes what happens to the existing releases. It returns the objects that the
 // deployments are to get, the deployments by release, and whether a release is taken from Fleet.
-func (o *ownershipPreview) releases(ctx context.Context, cluster run.RecordReader, snapshot release.Snapshot, deployments []target.Deployment) (wanted []release.Wanted, byRelease map[string]target.Deployment, fromFleet bool) {
+func (o *ownershipPreview) releases(
+	ctx context.Context, cluster run.RecordReader, snapshot release.Snapshot, deployments []target.Deployment,
+) (wanted []release.Wanted, byRelease map[string]target.Deployment, fromFleet bool) {
 	byRelease = map[string]target.Deployment{}
 	for _, d := range deployments {
 		if snapshot.LeavesOut(d.Namespace) {
@@ -218,7 +222,9 @@ func (o *ownershipPreview) existing(cluster string, deployments []target.Deploym
 }
 
 // release notes what happens to an existing release, and reports whether the release is Fleet's.
-func (o *ownershipPreview) release(ctx context.Context, cluster run.RecordReader, d target.Deployment, own release.Claimant, observed release.Observed) (fromFleet bool) {
+func (o *ownershipPreview) release(
+	ctx context.Context, cluster run.RecordReader, d target.Deployment, own release.Claimant, observed release.Observed,
+) (fromFleet bool) {
 	key, facts := deploy.KeyOf(d), deploy.FactsOf(d, o.plan.Prior)
 	takes := o.consent.To(key)
 	action, err := release.Decide(facts, own, &observed, takes)

@@ -86,7 +86,9 @@ func (p *Preview) Snapshot(ctx context.Context, name string) (Cluster, release.S
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	snapshot, err := p.Snapshots.Get(ctx, name, "reading the cluster", func(ctx context.Context) (release.Snapshot, error) { return run.PrefetchSnapshot(ctx, cluster) })
+	snapshot, err := p.Snapshots.Get(ctx, name, "reading the cluster", func(ctx context.Context) (release.Snapshot, error) {
+		return run.PrefetchSnapshot(ctx, cluster)
+	})
 	return cluster, snapshot, err
 }
 
@@ -145,7 +147,9 @@ func isNew(d target.Deployment, prior deploy.Record) bool {
 // creates has no id yet. A release of its owner and name is its own if a state of this process has
 // had that release. Then the plan replaces the target, and the create takes over what the delete
 // leaves.
-func (p *Preview) claimant(identity deploy.TargetIdentity, key deploy.Key, digest, uid string, prior deploy.Record, observed *release.Observed) release.Claimant {
+func (p *Preview) claimant(
+	identity deploy.TargetIdentity, key deploy.Key, digest, uid string, prior deploy.Record, observed *release.Observed,
+) release.Claimant {
 	own := identity.Claimant(key.Bundle, digest, uid, nil)
 	if observed == nil {
 		return own

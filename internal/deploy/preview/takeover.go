@@ -12,7 +12,9 @@ import (
 // compareTakenOver compares the changes that take something over from another owner with the live
 // objects. The record of another owner is no base: a take-over does not merge with it. The other
 // changes are returned.
-func (p *diffPreview) compareTakenOver(ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange) []comparedChange {
+func (p *diffPreview) compareTakenOver(
+	ctx context.Context, cluster ObjectReader, snapshot release.Snapshot, changes []comparedChange,
+) []comparedChange {
 	var (
 		taken  []comparedChange
 		wanted []release.Comparison

@@ -110,6 +110,7 @@ func numbered(objects map[string]string, digest string) map[string]string {
 func knownOf(d target.Deployment, written release.Written, proof release.Proof) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: proof.UID, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
-		Key: proof.Key, Revision: max(written.Revision, written.Observed.Revision), TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
+		Key: proof.Key, Revision: max(written.Revision, written.Observed.Revision),
+		TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
 }

@@ -31,7 +31,8 @@ func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Ob
 	}
 	limit := min(takeoverTimeout, w.run.request.Settings.TimeoutOf(w.d))
 	var now *release.Observed
-	w.listener().WaitsFor(release.Unready{Object: "release " + w.d.Namespace + "/" + w.d.Release, Reason: "another target removes it first"}, 1)
+	waits := release.Unready{Object: "release " + w.d.Namespace + "/" + w.d.Release, Reason: "another target removes it first"}
+	w.listener().WaitsFor(waits, 1)
 	defer w.listener().WaitsFor(release.Unready{}, 0)
 	_, err := retry.Do(ctx, retry.Removal().Within(limit), func() (struct{}, error) {
 		var err error

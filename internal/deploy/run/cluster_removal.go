@@ -40,7 +40,8 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 	c.before = rollout.RemovalDependencies(bundles, r.request.Needs)
 	var removing sync.WaitGroup
 	for _, key := range r.remove {
-		removing.Go(panics.RecoveringTo(func(err error) { r.results.addUntouched(key, deploy.Removing, err) }, deploy.Removing, func() { c.removeInTurn(ctx, key) }))
+		failed := func(err error) { r.results.addUntouched(key, deploy.Removing, err) }
+		removing.Go(panics.RecoveringTo(failed, deploy.Removing, func() { c.removeInTurn(ctx, key) }))
 	}
 	removing.Wait()
 }
@@ -65,7 +66,8 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key deploy.Key) {
 	}
 	for _, dependant := range c.before[key.Bundle] {
 		if _, failed := c.kept.Load(dependant); failed {
-			c.run.results.addHeld(key, deploy.Removing, &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
+			reason := fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)
+			c.run.results.addHeld(key, deploy.Removing, &rollout.HeldError{Reason: reason})
 			return
 		}
 	}

@@ -53,7 +53,8 @@ func (w *deploymentWrite) deploy(ctx context.Context) *deploy.Record {
 		}
 	}
 	options := w.options(slot)
-	action, err := release.Decide(deploy.FactsOf(w.d, w.run.request.Prior), options.Claimant(), observed, w.run.request.Settings.Consent.To(w.key))
+	takes := w.run.request.Settings.Consent.To(w.key)
+	action, err := release.Decide(deploy.FactsOf(w.d, w.run.request.Prior), options.Claimant(), observed, takes)
 	if err != nil {
 		return w.reportUnwritten("deploying", withCreator(ctx, w.run.snapshot.cluster, observed, err))
 	}
@@ -114,7 +115,9 @@ func (w *deploymentWrite) listener() *deploymentProgress { return w.run.progress
 // write carries out an action. If the existing release has other objects than the plan showed, or
 // its content is not proven, write upgrades it afterwards. It returns the last action that was
 // carried out.
-func (w *deploymentWrite) write(ctx context.Context, action release.Action, observed *release.Observed, options release.Write) (release.Action, release.Written, error) {
+func (w *deploymentWrite) write(
+	ctx context.Context, action release.Action, observed *release.Observed, options release.Write,
+) (release.Action, release.Written, error) {
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
@@ -141,7 +144,9 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 			return nil
 		}
 	}
-	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, proof: claimant.Proof, stores: action.Writes(), isPlanned: isPlanned})
+	w.run.results.addWritten(w.key, pendingInspection{
+		observed: written.Observed, proof: claimant.Proof, stores: action.Writes(), isPlanned: isPlanned,
+	})
 	if err := w.removeFormer(ctx, &record, written, slot); err != nil {
 		w.run.results.addFailed(w.key, "removing the former release", err, &record)
 		return nil

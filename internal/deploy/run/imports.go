@@ -55,11 +55,16 @@ type Imported struct {
 
 // NewImported returns what is imported of a target of an owner: nothing yet.
 func NewImported(owner string) *Imported {
-	return &Imported{Key: release.RecordKey(owner, "", nil), uids: map[string]string{}, Records: map[deploy.Key]deploy.Record{}, marks: map[deploy.Key]release.Mark{}}
+	return &Imported{
+		Key: release.RecordKey(owner, "", nil), Records: map[deploy.Key]deploy.Record{},
+		uids: map[string]string{}, marks: map[deploy.Key]release.Mark{},
+	}
 }
 
 // Import reads the releases of a target on clusters, on at most parallelism at once.
-func Import(ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error)) *Imported {
+func Import(
+	ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error),
+) *Imported {
 	found := NewImported(owner)
 	const doing = "reading the cluster"
 	var reading errgroup.Group
@@ -126,7 +131,8 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 		// The content is not trusted: it is unknown who wrote the record. The key is for the next
 		// revisions.
 		record.Known = release.Known{
-			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision, Key: i.Key, Imported: true,
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest,
+			UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision, Key: i.Key, Imported: true,
 		}
 		i.Add(cluster, record, there.Mark)
 	}

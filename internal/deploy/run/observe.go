@@ -14,7 +14,9 @@ import (
 
 // Observe reads the clusters of the given records. Only a cluster that responded can make a record
 // disappear.
-func (r *Runner) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
+func (r *Runner) Observe(
+	ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record,
+) deploy.Observation {
 	byCluster := map[string][]deploy.Key{}
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
@@ -36,7 +38,9 @@ func (r *Runner) Observe(ctx context.Context, identity deploy.TargetIdentity, dr
 
 // observeCluster reads one cluster: its release records, and the objects of all deployments
 // together.
-func (r *Runner) observeCluster(ctx context.Context, name string, keys []deploy.Key, identity deploy.TargetIdentity, drift deploy.Drift, found *observationBuilder) {
+func (r *Runner) observeCluster(
+	ctx context.Context, name string, keys []deploy.Key, identity deploy.TargetIdentity, drift deploy.Drift, found *observationBuilder,
+) {
 	cluster, snapshot, err := r.snapshot(ctx, name)
 	if err != nil {
 		found.keepUnreachable(deploy.Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
@@ -152,7 +156,9 @@ func (b *observationBuilder) addRelease(key deploy.Key, record deploy.Record) {
 
 // addFindings sets the states of deployments by their objects. A deployment whose objects could
 // not be read stays as it was. Without live drift, a denied request is not reported.
-func (b *observationBuilder) addFindings(findings map[deploy.Key]release.Finding, observations map[deploy.Key]status.Observation, drift deploy.Drift) {
+func (b *observationBuilder) addFindings(
+	findings map[deploy.Key]release.Finding, observations map[deploy.Key]status.Observation, drift deploy.Drift,
+) {
 	for key, finding := range findings {
 		if finding.Err != nil {
 			b.keepUninspected(key, finding.Err, drift)

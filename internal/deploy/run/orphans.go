@@ -51,7 +51,9 @@ func unstored(identity deploy.TargetIdentity, stored map[releaseID]bool, snapsho
 // orphans returns those of the unstored releases that the state does not have, by cluster. It
 // returns nothing while the UID of any cluster of the state is not known: two names can refer to
 // one cluster.
-func orphans(prior map[deploy.Key]deploy.Record, uids map[string]string, unstored map[string][]release.Observed) (found map[string][]release.Observed, conclusive bool) {
+func orphans(
+	prior map[deploy.Key]deploy.Record, uids map[string]string, unstored map[string][]release.Observed,
+) (found map[string][]release.Observed, conclusive bool) {
 	known := map[releaseID]bool{}
 	for key, record := range prior {
 		uid := uids[key.Cluster]

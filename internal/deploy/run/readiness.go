@@ -38,8 +38,10 @@ func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record dep
 	if err != nil || !release.Exists(observed) {
 		return record.State
 	}
-	observation := status.Observation{Release: observed, Ownership: r.request.Claimant("", "", r.snapshot.snapshot.UID, &record.Known).Ownership(*observed)}
-	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.TimeoutOf(d))
+	claimant := r.request.Claimant("", "", r.snapshot.snapshot.UID, &record.Known)
+	observation := status.Observation{Release: observed, Ownership: claimant.Ownership(*observed)}
+	timeout := r.request.Settings.TimeoutOf(d)
+	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), timeout)
 	if err != nil {
 		record.State, record.Message = status.NotReady, status.Message(err.Error())
 	}
@@ -50,7 +52,9 @@ func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record dep
 // stateWhenReady returns the state of a deployment after its objects had time to become ready.
 // With an error the state is not known. The wait needs no slot, because it sends almost no
 // requests while nothing changes.
-func stateWhenReady(ctx context.Context, cluster Awaiter, observation status.Observation, rules release.Rules, timeout time.Duration) (status.State, string, error) {
+func stateWhenReady(
+	ctx context.Context, cluster Awaiter, observation status.Observation, rules release.Rules, timeout time.Duration,
+) (status.State, string, error) {
 	if state, message := status.DetermineState(observation); state != status.Ready {
 		return state, message, nil
 	}

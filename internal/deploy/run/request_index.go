@@ -20,7 +20,10 @@ type requestIndex struct {
 }
 
 func (r Request) index() *requestIndex {
-	i := &requestIndex{prior: map[string]map[string]release.Known{}, missing: map[string]map[string]release.Known{}, write: map[string][]target.Deployment{}}
+	i := &requestIndex{
+		prior: map[string]map[string]release.Known{}, missing: map[string]map[string]release.Known{},
+		write: map[string][]target.Deployment{},
+	}
 	add := func(to map[string]map[string]release.Known, cluster string, known release.Known) {
 		if to[cluster] == nil {
 			to[cluster] = map[string]release.Known{}

@@ -41,14 +41,17 @@ func (g guarded) Snapshot(ctx context.Context) (snapshot release.Snapshot, err e
 // Write carries out an action. An action that failed for a temporary reason is tried again inside its
 // time. The result of an interrupted write is unknown. So before the next attempt the release is read,
 // and its action is decided again, as the next apply would do.
-func (g guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
+func (g guarded) Write(
+	ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write,
+) (written release.Written, err error) {
 	defer panics.Recover(recoverTo(action.Doing(), d.Namespace, d.Release), &err)
 	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	revision := 0
-	return repeat(ctx, g, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), slot: w.Slot, listener: w.Listener}, func() (release.Written, error) {
+	of := attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), slot: w.Slot, listener: w.Listener}
+	return repeat(ctx, g, of, func() (release.Written, error) {
 		if !first {
 			now, err := g.next.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
@@ -57,7 +60,8 @@ func (g guarded) Write(ctx context.Context, action release.Action, d target.Depl
 			// The former facts do not apply to a record that has changed since. For an unchanged
 			// record, the first decision is still right.
 			if isChanged(observed, now) {
-				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Claimant(), now, w.TakeOwnership); err != nil {
+				facts := release.Facts{FromEngine: w.Known != nil && w.Known.Engine}
+				if action, err = release.Decide(facts, w.Claimant(), now, w.TakeOwnership); err != nil {
 					return release.Written{Revision: revision}, retry.Permanent(err)
 				}
 			}
@@ -89,7 +93,8 @@ func (g guarded) Uninstall(ctx context.Context, observed release.Observed, remov
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
 	var kept []string
-	return repeat(ctx, g, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
+	of := attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}
+	return repeat(ctx, g, of, func() (release.Removed, error) {
 		if !first {
 			now, err := g.next.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
@@ -165,7 +170,10 @@ func repeat[T any](ctx context.Context, c guarded, of attempts, operation func()
 		if of.listener != nil {
 			of.listener.Retries()
 		}
-		c.notify.send(ctx, deploy.Event{Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: c.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
+		c.notify.send(ctx, deploy.Event{
+			Kind: deploy.OperationRetried, Key: deploy.Key{Cluster: c.name, Bundle: of.bundle},
+			Doing: of.doing, Attempt: attempt, Err: err, Pause: pause,
+		})
 		of.pause(c.slots)
 		pausing = true
 	})

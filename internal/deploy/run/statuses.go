@@ -66,7 +66,9 @@ func (r *Runner) statusOfCluster(ctx context.Context, name, owner string, wanted
 
 // observationBy returns what the release record shows about a deployment that an owner wants. Any
 // target of the owner may have made the record.
-func observationBy(ctx context.Context, cluster RecordReader, owner string, d target.Deployment, observed *release.Observed) status.Observation {
+func observationBy(
+	ctx context.Context, cluster RecordReader, owner string, d target.Deployment, observed *release.Observed,
+) status.Observation {
 	o := status.Observation{Release: observed, Wanted: release.NewMark(owner, "", "", "", d.Digest).Digest}
 	if !release.Exists(observed) {
 		return o
