@@ -49,19 +49,16 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	d = d.WithoutContent() // No plan may depend on it.
 	request := newRequest(d)
 	request.Once = true
-	var once, result Planned
-	if err := c.render(ctx, Plan, d, request, &once, nil); err != nil {
-		return release.Rendering{}, err
-	}
-	rendering, err := once.Rendering, once.Failure.Err()
+	rendering, err := call[release.Rendering](ctx, c, Plan, d, request, nil)
 	if err != nil || rendering.Irreproducible == "" || rendering.DependsOnCluster || rendering.Documents == nil {
 		return rendering, err
 	}
 	// To find out which objects vary, templates run with other results of functions. If the worker
 	// ends during that run, the plan succeeds without this information.
+	var result Result[release.Rendering]
 	asked := questions{deployment: d}
 	if err := c.pool.Try(ctx, Plan, newRequest(d), &result, asked.answer); err == nil && result.Failure == nil {
-		rendering = result.Rendering
+		rendering = result.Value
 	}
 	return rendering, nil
 }
@@ -71,33 +68,22 @@ func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision rend
 	d = d.WithoutContent() // No plan may depend on it.
 	request := newRequest(d)
 	request.Revision = revision
-	var result Planned
-	if err := c.render(ctx, Upgrade, d, request, &result, lookup); err != nil {
-		return release.Rendering{}, err
-	}
-	return result.Rendering, result.Failure.Err()
+	return call[release.Rendering](ctx, c, Upgrade, d, request, lookup)
 }
 
 // Template implements render.Sandbox.
 func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	request := newRequest(d)
 	request.KubeVersion = kubeVersion
-	var result Templated
-	if err := c.render(ctx, Template, d, request, &result, nil); err != nil {
-		return "", "", err
-	}
-	return result.Objects, result.Hooks, result.Failure.Err()
+	made, err := call[Documents](ctx, c, Template, d, request, nil)
+	return made.Objects, made.Hooks, err
 }
 
 // Apply implements render.Sandbox.
 func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (render.Files, error) {
 	request := newRequest(d)
 	request.Revision = revision
-	var result Applied
-	if err := c.render(ctx, Apply, d, request, &result, lookup); err != nil {
-		return render.Files{}, err
-	}
-	return result.Files, result.Failure.Err()
+	return call[render.Files](ctx, c, Apply, d, request, lookup)
 }
 
 // Evaluate implements target.Evaluator.
@@ -114,16 +100,18 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 	return results, nil
 }
 
-func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
+// call sends a request for a rendering to a worker.
+func call[T any](ctx context.Context, c *Client, method string, d target.Deployment, request Request, lookup render.Lookup) (T, error) {
+	var result Result[T]
 	asked := questions{deployment: d, lookup: lookup}
-	err := c.pool.Call(ctx, method, request, result, asked.answer)
+	err := c.pool.Call(ctx, method, request, &result, asked.answer)
 	if spent, ok := errors.AsType[*worker.BudgetError](err); ok {
-		return notRendered(spent) // All deployments have one cause.
+		return result.Value, notRendered(spent) // All deployments have one cause.
 	}
 	if err != nil {
-		return &callError{err: d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d))), of: describe(d)}
+		return result.Value, &callError{err: d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d))), of: describe(d)}
 	}
-	return nil
+	return result.Value, result.Failure.Err()
 }
 
 // callError reports a call of a worker that has failed.

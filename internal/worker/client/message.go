@@ -3,7 +3,6 @@ package client
 import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/mask"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
@@ -11,13 +10,13 @@ import (
 
 // Methods of a worker.
 const (
-	// Plan takes a Request and returns a Planned.
+	// Plan takes a Request and returns a Result with a release.Rendering.
 	Plan = "plan"
-	// Upgrade takes a Request and returns a Planned.
+	// Upgrade takes a Request and returns a Result with a release.Rendering.
 	Upgrade = "upgrade"
-	// Template takes a Request and returns a Templated.
+	// Template takes a Request and returns a Result with Documents.
 	Template = "template"
-	// Apply takes a Request and returns an Applied.
+	// Apply takes a Request and returns a Result with render.Files.
 	Apply = "apply"
 	// Evaluate takes a target.Templates and returns a list of target.Evaluated.
 	Evaluate = "evaluate"
@@ -58,34 +57,27 @@ func newRequest(d target.Deployment) Request {
 	return Request{Deployment: d, Content: content}
 }
 
-var _, _, _ worker.Failing = (*Planned)(nil), (*Templated)(nil), (*Applied)(nil)
+var _ worker.Failing = (*Result[Documents])(nil)
 
-// Planned is the result of Plan and Upgrade. Failure is set instead if there is no rendering.
-type Planned struct {
-	Rendering release.Rendering
-	Failure   *RenderError
-}
-
-// Failed implements worker.Failing.
-func (p *Planned) Failed() bool { return p.Failure != nil }
-
-// Templated is the result of Template.
-type Templated struct {
-	Objects, Hooks string
-	Failure        *RenderError
-}
-
-// Failed implements worker.Failing.
-func (t *Templated) Failed() bool { return t.Failure != nil }
-
-// Applied is the result of Apply.
-type Applied struct {
-	Files   render.Files
+// Result is the response to a Request. Failure is set instead of Value if there is no rendering.
+type Result[T any] struct {
+	Value   T
 	Failure *RenderError
 }
 
+// ResultOf returns the result of a rendering.
+func ResultOf[T any](value T, err error) Result[T] {
+	if err != nil {
+		return Result[T]{Failure: &RenderError{Text: err.Error(), Public: render.PublicText(err)}}
+	}
+	return Result[T]{Value: value}
+}
+
 // Failed implements worker.Failing.
-func (a *Applied) Failed() bool { return a.Failure != nil }
+func (r *Result[T]) Failed() bool { return r.Failure != nil }
+
+// Documents are YAML documents: the objects of a release, and its hooks.
+type Documents struct{ Objects, Hooks string }
 
 // RenderError is the reason why a deployment cannot be rendered.
 type RenderError struct {
@@ -98,14 +90,6 @@ func (e *RenderError) Error() string { return e.Text }
 
 // PublicText is the error without what templates have made.
 func (e *RenderError) PublicText() string { return e.Public }
-
-// FailureOf returns nil if err is nil.
-func FailureOf(err error) *RenderError {
-	if err == nil {
-		return nil
-	}
-	return &RenderError{Text: err.Error(), Public: render.PublicText(err)}
-}
 
 // Err returns the failure with texts of limited length, nil if there is none.
 func (e *RenderError) Err() error {

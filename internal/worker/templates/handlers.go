@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/secret"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -20,11 +21,31 @@ type asker = func(kind string, question []byte) ([]byte, error)
 func Handlers() map[string]worker.Handler {
 	s := &service{renderer: Renderer{Kustomize: kustomize.Build}}
 	return map[string]worker.Handler{
-		client.Plan:     s.plan,
-		client.Upgrade:  s.upgrade,
-		client.Template: s.template,
-		client.Apply:    s.apply,
+		client.Plan: handle(s, func(_ context.Context, of client.Request, _ render.Lookup) (release.Rendering, error) {
+			return s.renderer.plan(of.Deployment, of.Once)
+		}),
+		client.Upgrade: handle(s, func(ctx context.Context, of client.Request, lookup render.Lookup) (release.Rendering, error) {
+			return s.renderer.Upgrade(ctx, of.Deployment, of.Revision, lookup)
+		}),
+		client.Template: handle(s, func(ctx context.Context, of client.Request, _ render.Lookup) (made client.Documents, err error) {
+			made.Objects, made.Hooks, err = s.renderer.Template(ctx, of.Deployment, of.KubeVersion)
+			return made, err
+		}),
+		client.Apply: handle(s, func(ctx context.Context, of client.Request, lookup render.Lookup) (render.Files, error) {
+			return s.renderer.Apply(ctx, of.Deployment, of.Revision, lookup)
+		}),
 		client.Evaluate: evaluate,
+	}
+}
+
+// handle returns a handler that reads a request and renders it.
+func handle[T any](s *service, render func(context.Context, client.Request, render.Lookup) (T, error)) worker.Handler {
+	return func(ctx context.Context, data []byte, ask asker) (any, error) {
+		request, err := s.read(data, ask)
+		if err != nil {
+			return nil, err
+		}
+		return client.ResultOf(render(ctx, request, lookupBy(ask))), nil
 	}
 }
 
@@ -35,46 +56,6 @@ type service struct {
 }
 
 type bundleKey struct{ name, content string }
-
-func (s *service) plan(ctx context.Context, data []byte, ask asker) (any, error) {
-	request, err := s.read(data, ask)
-	if err != nil {
-		return nil, err
-	}
-	plan := s.renderer.Plan
-	if request.Once {
-		plan = s.renderer.PlanOnce
-	}
-	rendering, err := plan(ctx, request.Deployment)
-	return client.Planned{Rendering: rendering, Failure: client.FailureOf(err)}, nil
-}
-
-func (s *service) template(ctx context.Context, data []byte, ask asker) (any, error) {
-	request, err := s.read(data, ask)
-	if err != nil {
-		return nil, err
-	}
-	objects, hooks, err := s.renderer.Template(ctx, request.Deployment, request.KubeVersion)
-	return client.Templated{Objects: objects, Hooks: hooks, Failure: client.FailureOf(err)}, nil
-}
-
-func (s *service) apply(ctx context.Context, data []byte, ask asker) (any, error) {
-	request, err := s.read(data, ask)
-	if err != nil {
-		return nil, err
-	}
-	files, err := s.renderer.Apply(ctx, request.Deployment, request.Revision, lookupBy(ask))
-	return client.Applied{Files: files, Failure: client.FailureOf(err)}, nil
-}
-
-func (s *service) upgrade(ctx context.Context, data []byte, ask asker) (any, error) {
-	request, err := s.read(data, ask)
-	if err != nil {
-		return nil, err
-	}
-	rendering, err := s.renderer.Upgrade(ctx, request.Deployment, request.Revision, lookupBy(ask))
-	return client.Planned{Rendering: rendering, Failure: client.FailureOf(err)}, nil
-}
 
 // lookupBy returns a lookup that requests objects from the provider.
 func lookupBy(ask asker) render.Lookup {

@@ -19,13 +19,10 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	return r.plan(d, false)
 }
 
-// PlanOnce is Plan without the renderings that find out which objects can vary. If any can vary,
-// all names count as unknown. These renderings can run branches that run on no cluster, and one of
-// them can fail or exceed a limit although Plan otherwise would not.
-func (r *Renderer) PlanOnce(_ context.Context, d target.Deployment) (release.Rendering, error) {
-	return r.plan(d, true)
-}
-
+// plan renders a deployment without a cluster. If once is true, it makes no renderings that find out
+// which objects can vary: if any can vary, all names count as unknown. These renderings can run
+// branches that run on no cluster, and one of them can fail or exceed a limit although plan otherwise
+// would not.
 func (r *Renderer) plan(d target.Deployment, once bool) (release.Rendering, error) {
 	if d.Capabilities != nil && d.Capabilities.MayGrow {
 		return r.planGrowing(d, once)
