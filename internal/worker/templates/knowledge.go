@@ -135,8 +135,8 @@ func (a *analysis) knowledge(first rendered) knowledge {
 
 // unknown returns what is known if templates read something that no rendering without a cluster has.
 func (a *analysis) unknown() (knowledge, bool) {
-	if a.d.Capabilities == nil && a.reached.readsCapabilities() {
-		found, _ := a.reached.first(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
+	if a.d.Capabilities == nil && a.reached.has(isCapabilities) {
+		found, _ := a.reached.first(isCapabilities)
 		why := reason{cause: found.String(), dependsOnCluster: true, readsCapabilities: true}
 		if a.reached.needsSeeds() {
 			why.cause, why.dependsOnCluster = a.reached.cause(), false

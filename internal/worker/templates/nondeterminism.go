@@ -96,11 +96,10 @@ func isFirst(field string) bool { return field == "IsInstall" || field == "IsUpg
 
 // fieldOf returns the field that a template reads, "" for a function that it calls.
 func fieldOf(what string) string {
-	field, ok := strings.CutPrefix(what, ".")
-	if !ok {
-		return ""
+	if field, ok := strings.CutPrefix(what, "."); ok {
+		return field
 	}
-	return field
+	return ""
 }
 
 // reach is what a rendering of a chart has read or called.
@@ -120,11 +119,6 @@ func (r reach) has(is func(what string) bool) bool {
 	return ok
 }
 
-// readsCapabilities reports whether templates read capabilities of the cluster.
-func (r reach) readsCapabilities() bool {
-	return r.has(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
-}
-
 // readsRevision reports whether templates read which revision they make.
 func (r reach) readsRevision() bool {
 	return r.has(func(what string) bool { return isHistory(fieldOf(what)) || isFirst(fieldOf(what)) })
@@ -137,17 +131,13 @@ func (r reach) needsSeeds() bool {
 
 // isOrdered reports whether seeds are needed only for the order of maps.
 func (r reach) isOrdered() bool {
-	return !r.has(func(what string) bool {
-		return isNonDeterministic(what) && !isUnordered(what) || isHistory(fieldOf(what))
-	})
+	return !r.has(isRandom)
 }
 
 // cause returns the place that explains best why renderings differ, "" if there is none.
 func (r reach) cause() string {
 	for _, is := range []func(what string) bool{
-		func(what string) bool {
-			return isNonDeterministic(what) && !isUnordered(what) || isHistory(fieldOf(what))
-		},
+		isRandom,
 		isUnordered,
 		func(what string) bool { return isFirst(fieldOf(what)) },
 	} {
@@ -160,3 +150,13 @@ func (r reach) cause() string {
 
 // isLookup reports whether a place looks up objects.
 func isLookup(what string) bool { return what == lookupFunction || isForeignLookup(what) }
+
+// isRandom reports whether a place can have another result for another reason than the order of maps.
+func isRandom(what string) bool {
+	return isNonDeterministic(what) && !isUnordered(what) || isHistory(fieldOf(what))
+}
+
+// isCapabilities reports whether a place reads capabilities of the cluster.
+func isCapabilities(what string) bool {
+	return fieldOf(what) == capabilitiesField || what == readIndirectlyField
+}

@@ -213,19 +213,10 @@ func (s *seed) dates(functions template.FuncMap) template.FuncMap {
 	return made
 }
 
-// timeOf reads a date as sprig does.
+// timeOf reads a date. What is no date is the current time, as in sprig.
 func (s *seed) timeOf(date any) time.Time {
-	switch date := date.(type) {
-	case time.Time:
-		return date
-	case *time.Time:
-		return *date
-	case int64:
-		return time.Unix(date, 0)
-	case int:
-		return time.Unix(int64(date), 0)
-	case int32:
-		return time.Unix(int64(date), 0)
+	if t, ok := timeOf(date); ok {
+		return t
 	}
 	return s.now()
 }

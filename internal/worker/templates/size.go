@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -60,20 +61,13 @@ func checkSize(d target.Deployment, made rendered, documents []diff.Document) er
 // recordSize returns the size of a record as Helm writes it
 // (helm.sh/helm/v3/pkg/storage/driver/util.go, encodeRelease), for a level of compression.
 func recordSize(record *helmrelease.Release, level int) (int, error) {
-	content, err := json.Marshal(record)
-	if err != nil {
-		return 0, fmt.Errorf("encoding release %s: %w", record.Name, err)
-	}
 	var compressed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&compressed, level)
+	if err == nil {
+		err = errors.Join(json.NewEncoder(writer).Encode(record), writer.Close())
+	}
 	if err != nil {
-		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
-	}
-	if _, err := writer.Write(content); err != nil {
-		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
-	}
-	if err := writer.Close(); err != nil {
-		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
+		return 0, fmt.Errorf("encoding release %s: %w", record.Name, err)
 	}
 	return base64.StdEncoding.EncodedLen(compressed.Len()), nil
 }

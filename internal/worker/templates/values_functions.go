@@ -44,19 +44,8 @@ func functions() template.FuncMap {
 
 // formatDate formats a time, or seconds since 1970.
 func formatDate(layout string, date any, zone string) (string, error) {
-	var t time.Time
-	switch date := date.(type) {
-	case time.Time:
-		t = date
-	case *time.Time:
-		t = *date
-	case int64:
-		t = time.Unix(date, 0)
-	case int32:
-		t = time.Unix(int64(date), 0)
-	case int:
-		t = time.Unix(int64(date), 0)
-	default:
+	t, ok := timeOf(date)
+	if !ok {
 		return "", fmt.Errorf("%T is not a date, and the current time is not reproducible", date)
 	}
 	location, err := time.LoadLocation(zone)
@@ -64,4 +53,21 @@ func formatDate(layout string, date any, zone string) (string, error) {
 		return "", fmt.Errorf("time zone %q: %w", zone, err)
 	}
 	return t.In(location).Format(layout), nil
+}
+
+// timeOf reads a date as sprig does: a time, or seconds since 1970.
+func timeOf(date any) (t time.Time, ok bool) {
+	switch date := date.(type) {
+	case time.Time:
+		return date, true
+	case *time.Time:
+		return *date, true
+	case int64:
+		return time.Unix(date, 0), true
+	case int:
+		return time.Unix(int64(date), 0), true
+	case int32:
+		return time.Unix(int64(date), 0), true
+	}
+	return time.Time{}, false
 }
