@@ -118,7 +118,7 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 // hooks like all other objects (internal/helmdeployer/postrender.go).
 func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files, mapper meta.RESTMapper) (recorded *chart.Chart, outputs map[string]string, err error) {
 	switch {
-	case style.KustomizesChart() || d.Options.Namespace != "":
+	case style.Helm && style.Kustomize || d.Options.Namespace != "":
 		objects, err := manifest.ParseAll([]byte(files.Objects))
 		if err != nil {
 			return nil, nil, &ManifestError{Bundle: d.Bundle.Name, Err: err}
@@ -132,7 +132,7 @@ func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files 
 		stream, err := manifest.Join(objects)
 		return recorded, map[string]string{templateOf(loaded, changedFile): stream}, err
 	case style.Kustomize:
-		recorded, err = BuiltChart(loaded, []byte(files.Objects))
+		recorded, err = quotingChart(*loaded.Metadata, builtFile, []byte(files.Objects), nil)
 		return recorded, map[string]string{templateOf(loaded, builtFile): files.Objects}, err
 	}
 	return loaded, files.Outputs, files.process(loaded)
@@ -263,13 +263,13 @@ func placed(documents []diff.Document, place string) []diff.Document {
 
 // withScopes removes the namespace from objects of kinds that have none on the cluster.
 func withScopes(documents []diff.Document, mapper meta.RESTMapper) []diff.Document {
-	isRoot := map[schema.GroupKind]bool{}
+	roots := map[schema.GroupKind]bool{}
 	for i := range documents {
 		kind := schema.GroupKind{Group: documents[i].Group, Kind: documents[i].Kind}
-		root, known := isRoot[kind]
+		root, known := roots[kind]
 		if !known {
-			root = namespacer{mapper: mapper}.isRoot(kind)
-			isRoot[kind] = root
+			root = isRoot(mapper, kind)
+			roots[kind] = root
 		}
 		if root {
 			documents[i].Namespace = ""

@@ -49,9 +49,6 @@ type Style struct {
 	ChartDir, KustomizeDir string
 }
 
-// KustomizesChart reports whether the objects of a Helm chart are changed by kustomize.
-func (s Style) KustomizesChart() bool { return s.Helm && s.Kustomize }
-
 func styleOf(d target.Deployment) (Style, error) {
 	var s Style
 	s.ChartDir, s.Helm = d.Bundle.ChartDirectory(d.Options.Helm)

@@ -7,6 +7,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -42,6 +43,25 @@ func CRDHashes(c *chart.Chart) []string {
 // Definitions returns the definitions that a deployment has below crds/. Only files whose hashes
 // are in rendering.CRDs count, so that disabled subcharts are left out.
 func (c *Charts) Definitions(d target.Deployment, rendering release.Rendering) ([]*unstructured.Unstructured, error) {
+	files, err := c.crdFiles(d, rendering)
+	if err != nil {
+		return nil, err
+	}
+	return Definitions(files)
+}
+
+// CRDDocuments returns the objects in the files below crds/ of a deployment. Only files whose
+// hashes are in rendering.CRDs count, so that disabled subcharts are left out.
+func (c *Charts) CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error) {
+	files, err := c.crdFiles(d, rendering)
+	if err != nil {
+		return nil, err
+	}
+	return crdDocuments(d, files)
+}
+
+// crdFiles returns the files below crds/ whose hashes are in rendering.CRDs.
+func (c *Charts) crdFiles(d target.Deployment, rendering release.Rendering) ([]chart.CRD, error) {
 	if len(rendering.CRDs) == 0 {
 		return nil, nil
 	}
@@ -49,7 +69,7 @@ func (c *Charts) Definitions(d target.Deployment, rendering release.Rendering) (
 	if err != nil {
 		return nil, err
 	}
-	return Definitions(slices.DeleteFunc(loaded.CRDObjects(), func(file chart.CRD) bool {
+	return slices.DeleteFunc(loaded.CRDObjects(), func(file chart.CRD) bool {
 		return !slices.Contains(rendering.CRDs, release.ShortHash(file.File.Data))
-	}))
+	}), nil
 }

@@ -2,31 +2,14 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
-
-// CRDDocuments returns the objects in the files below crds/ of a deployment. Only files whose
-// hashes are in rendering.CRDs count, so that disabled subcharts are left out.
-func (c *Charts) CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error) {
-	if len(rendering.CRDs) == 0 {
-		return nil, nil
-	}
-	loaded, _, err := c.loader.Load(d, nil)
-	if err != nil {
-		return nil, err
-	}
-	return crdDocuments(d, slices.DeleteFunc(loaded.CRDObjects(), func(file chart.CRD) bool {
-		return !slices.Contains(rendering.CRDs, release.ShortHash(file.File.Data))
-	}))
-}
 
 // crdDocuments reads files below crds/, whose objects can be of any kind.
 func crdDocuments(d target.Deployment, files []chart.CRD) ([]diff.Document, error) {
@@ -40,10 +23,7 @@ func crdDocuments(d target.Deployment, files []chart.CRD) ([]diff.Document, erro
 		if err != nil {
 			return nil, err
 		}
-		for i := range documents {
-			documents[i].Place = file.Filename
-		}
-		found = append(found, documents...)
+		found = append(found, placed(documents, file.Filename)...)
 	}
 	return found, nil
 }

@@ -23,51 +23,31 @@ func (e *ClusterScopedError) Error() string {
 	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use %s instead of namespace to allow it", e.Kind, e.Name, e.Namespace, e.Spelling.Name("defaultNamespace"))
 }
 
-// namespacer puts every object into one namespace and refuses objects that have no namespace
-// (Fleet: internal/helmdeployer/postrender.go). Without a mapper, it recognizes only built-in kinds
-// without a namespace.
-type namespacer struct {
-	namespace string
-	mapper    meta.RESTMapper
-	spelling  fleetyaml.Spelling
-}
-
-// move changes objects in place. They are the members of lists, not the lists.
-func (n namespacer) move(objects []*unstructured.Unstructured) error {
-	for _, object := range objects {
-		if n.clusterScoped(object) {
-			return &ClusterScopedError{Kind: object.GetKind(), Name: object.GetName(), Namespace: n.namespace, Spelling: n.spelling}
-		}
-		object.SetNamespace(n.namespace)
-	}
-	return nil
-}
-
-func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
-	kind := object.GroupVersionKind()
-	return n.isRoot(kind.GroupKind(), kind.Version)
-}
-
-// isRoot reports whether a kind has no namespace.
-func (n namespacer) isRoot(kind schema.GroupKind, versions ...string) bool {
+// isRoot reports whether a kind has no namespace. Without a mapper, it recognizes only built-in kinds.
+func isRoot(mapper meta.RESTMapper, kind schema.GroupKind, versions ...string) bool {
 	if manifest.IsClusterScoped(kind) {
 		return true
 	}
-	if n.mapper == nil {
+	if mapper == nil {
 		return false
 	}
-	mapping, err := n.mapper.RESTMapping(kind, versions...)
+	mapping, err := mapper.RESTMapping(kind, versions...)
 	// Helm reports a kind that the cluster does not serve, with its place.
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 
 // Confine puts the objects of a deployment into the namespace that the bundle is restricted to, if
-// any. It refuses objects that no bundle may contain. Without a mapper, it recognizes only built-in
-// kinds without a namespace. Errors: *ClusterScopedError, *manifest.ForbiddenRecordError.
+// any. It refuses objects without a namespace then (Fleet: internal/helmdeployer/postrender.go), and
+// objects that no bundle may contain. Without a mapper, it recognizes only built-in kinds without a
+// namespace. Errors: *ClusterScopedError, *manifest.ForbiddenRecordError.
 func Confine(objects []*unstructured.Unstructured, d target.Deployment, mapper meta.RESTMapper) ([]*unstructured.Unstructured, error) {
 	if d.Options.Namespace != "" {
-		if err := (namespacer{namespace: d.Namespace, mapper: mapper, spelling: d.Bundle.Spelling()}).move(manifest.Flatten(objects)); err != nil {
-			return nil, err
+		for _, object := range manifest.Flatten(objects) {
+			kind := object.GroupVersionKind()
+			if isRoot(mapper, kind.GroupKind(), kind.Version) {
+				return nil, &ClusterScopedError{Kind: kind.Kind, Name: object.GetName(), Namespace: d.Namespace, Spelling: d.Bundle.Spelling()}
+			}
+			object.SetNamespace(d.Namespace)
 		}
 	}
 	return objects, manifest.RefuseRecords(objects, d.Namespace)

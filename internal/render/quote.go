@@ -49,28 +49,25 @@ func quoted(name string, stream []byte) []*loader.BufferedFile {
 func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, crds [][]byte) (*chart.Chart, error) {
 	metadata := *original.Metadata
 	metadata.Dependencies = nil
-	described, err := yaml.Marshal(metadata)
-	if err != nil {
-		return nil, fmt.Errorf("writing the chart %s: %w", original.Name(), err)
-	}
 	stream, err := manifest.Join(objects)
 	if err != nil {
 		return nil, err
 	}
-	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(changedFile, []byte(stream))...)
+	return quotingChart(metadata, changedFile, []byte(stream), crds)
+}
+
+// quotingChart returns a chart with one template, which quotes a manifest, and the files crds below
+// crds/.
+func quotingChart(metadata chart.Metadata, name string, stream []byte, crds [][]byte) (*chart.Chart, error) {
+	described, err := yaml.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("writing the chart %s: %w", metadata.Name, err)
+	}
+	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(name, stream)...)
 	for i, crd := range crds {
 		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
 	}
 	return loader.LoadFiles(files)
-}
-
-// BuiltChart returns generated, a chart without templates, with the objects that kustomize built.
-func BuiltChart(generated *chart.Chart, built []byte) (*chart.Chart, error) {
-	described, err := yaml.Marshal(generated.Metadata)
-	if err != nil {
-		return nil, fmt.Errorf("writing the chart %s: %w", generated.Name(), err)
-	}
-	return loader.LoadFiles(append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(builtFile, built)...))
 }
 
 // bareChart returns a chart that renders nothing but its notes, and has the files crds below crds/.
