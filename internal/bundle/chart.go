@@ -58,13 +58,11 @@ func nameCharts(def *fleetyaml.Definition) {
 	if def.Helm == nil {
 		return
 	}
-	for _, customizations := range [][]fleetyaml.Customization{def.Targets, def.TargetCustomizations} {
-		for i := range customizations {
-			if helm := customizations[i].Helm; helm != nil {
-				helm.Repo = cmp.Or(helm.Repo, def.Helm.Repo)
-				helm.Chart = cmp.Or(helm.Chart, def.Helm.Chart)
-				helm.Version = cmp.Or(helm.Version, def.Helm.Version)
-			}
+	for _, customization := range def.Customizations() {
+		if helm := customization.Helm; helm != nil {
+			helm.Repo = cmp.Or(helm.Repo, def.Helm.Repo)
+			helm.Chart = cmp.Or(helm.Chart, def.Helm.Chart)
+			helm.Version = cmp.Or(helm.Version, def.Helm.Version)
 		}
 	}
 }
@@ -81,7 +79,7 @@ func chartOf(options *fleetyaml.Helm) Chart {
 func chartsOf(def *fleetyaml.Definition) []Chart {
 	charts := []Chart{chartOf(def.Helm)}
 	known := map[Chart]bool{charts[0]: true}
-	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
+	for _, customization := range def.Customizations() {
 		chart := chartOf(customization.Helm)
 		if customization.Helm == nil || known[chart] {
 			continue

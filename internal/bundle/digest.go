@@ -13,23 +13,34 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// digestVersion is the prefix of every digest. Another algorithm gets another version, so that
+// DigestVersion is the prefix of every digest. Another algorithm gets another version, so that
 // digests of different algorithms are never equal.
-const digestVersion = "v1"
+const DigestVersion = "v1"
 
-// digest covers the name, the definition and the files of b. It is cut to 32 digits, so that it
-// fits into a Kubernetes label value.
+// DigestOf returns a digest of parts. The length of each part is written before it, so that the end
+// of one part cannot be read as the beginning of the next.
+func DigestOf(parts ...[]byte) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		_ = binary.Write(sum, binary.BigEndian, uint64(len(part))) // A hash never fails.
+		sum.Write(part)
+	}
+	return FormatDigest(sum)
+}
+
+// FormatDigest writes a sum as a digest. It is cut to 32 digits, so that it fits into a Kubernetes label
+// value.
+func FormatDigest(sum hash.Hash) string {
+	return DigestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32]
+}
+
+// digest covers the name, the definition and the files of b.
 func digest(b Bundle) (string, error) {
 	definition, err := json.Marshal(b.Definition) // Keys of maps are sorted.
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of bundle %s: %w", b.Name, err)
 	}
-	sum := sha256.New()
-	writePart(sum, []byte("bundle "+digestVersion))
-	writePart(sum, []byte(b.Name))
-	writePart(sum, definition)
-	writeFiles(sum, b.Files)
-	return digestOf(sum), nil
+	return digestWithFiles(b.Files, "bundle "+DigestVersion, b.Name, string(definition)), nil
 }
 
 // ContentOf is Content for a release with these merged options: it leaves out the fetched charts
@@ -49,29 +60,16 @@ func (b Bundle) ContentOf(options *fleetyaml.Helm) string {
 
 // content covers the name and the files of b, without its definition.
 func content(b Bundle) string {
-	sum := sha256.New()
-	writePart(sum, []byte("content "+digestVersion))
-	writePart(sum, []byte(b.Name))
-	writeFiles(sum, b.Files)
-	return digestOf(sum)
+	return digestWithFiles(b.Files, "content "+DigestVersion, b.Name)
 }
 
-func digestOf(sum hash.Hash) string {
-	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32]
-}
-
-func writeFiles(sum hash.Hash, files []File) {
-	for _, file := range files {
-		writePart(sum, []byte(file.Name))
-		writePart(sum, file.Content)
+func digestWithFiles(files []File, texts ...string) string {
+	var parts [][]byte
+	for _, text := range texts {
+		parts = append(parts, []byte(text))
 	}
-}
-
-// writePart writes the length of part before it, so that the end of one part cannot be read as
-// the beginning of the next.
-func writePart(sum hash.Hash, part []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-	sum.Write(length[:])
-	sum.Write(part)
+	for _, file := range files {
+		parts = append(parts, []byte(file.Name), file.Content)
+	}
+	return DigestOf(parts...)
 }

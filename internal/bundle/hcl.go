@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"slices"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
@@ -21,11 +19,7 @@ type HCL struct {
 func TextsOf(def fleetyaml.Definition) map[string]bool {
 	found := map[string]bool{}
 	add := func(text string) { found[text] = true }
-	all := []fleetyaml.Options{def.Options}
-	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
-		all = append(all, customization.Options)
-	}
-	for _, options := range all {
+	for _, options := range def.AllOptions() {
 		if options.Helm == nil {
 			continue
 		}

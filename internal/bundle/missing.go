@@ -15,9 +15,9 @@ const maxMissing = 20
 func missingOverlays(b Bundle) []fleetyaml.Problem {
 	warned := map[string]bool{}
 	var warnings []fleetyaml.Problem
-	warn := func(options *fleetyaml.Options) {
+	for _, options := range b.Definition.AllOptions() {
 		if options.YAML == nil {
-			return
+			continue
 		}
 		for _, name := range options.YAML.Overlays {
 			if warned[name] || len(warned) == maxMissing || tree(b.Files).contains(path.Join("overlays", name)) {
@@ -25,14 +25,9 @@ func missingOverlays(b Bundle) []fleetyaml.Problem {
 			}
 			warned[name] = true
 			warnings = append(warnings, fleetyaml.Problem{
-				File: b.DefinitionFile, Kind: fleetyaml.Note, Message: fmt.Sprintf("yaml.overlays names %q and has no effect: the folder overlays/%s does not exist", name, name),
+				File: b.DefinitionFile, Kind: fleetyaml.Note,
+				Message: fmt.Sprintf("yaml.overlays names %q and has no effect: the folder overlays/%s does not exist", name, name),
 			})
-		}
-	}
-	warn(&b.Definition.Options)
-	for _, customizations := range [][]fleetyaml.Customization{b.Definition.Targets, b.Definition.TargetCustomizations} {
-		for i := range customizations {
-			warn(&customizations[i].Options)
 		}
 	}
 	return warnings

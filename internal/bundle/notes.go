@@ -47,7 +47,7 @@ func variantsOf(b Bundle) []variant {
 	}
 	root := kustomizeDir(b.Definition.Kustomize)
 	variants := []variant{of(b.Definition.Helm, root, b.Definition.YAML)}
-	for _, customization := range slices.Concat(b.Definition.Targets, b.Definition.TargetCustomizations) {
+	for _, customization := range b.Definition.Customizations() {
 		helm := cmp.Or(customization.Helm, b.Definition.Helm)
 		variants = append(variants, of(helm, cmp.Or(kustomizeDir(customization.Kustomize), root), customization.YAML))
 	}

@@ -3,7 +3,6 @@ package bundle
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -33,13 +32,15 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		// In Fleet, a customization in the repository can choose another account. Here it cannot,
 		// because it would act with rights that were not given to the repository.
 		def.ServiceAccount = o.ServiceAccount
-		def.Targets = actingAs(def.Targets, o.ServiceAccount)
-		def.TargetCustomizations = actingAs(def.TargetCustomizations, o.ServiceAccount)
+		for _, customization := range def.Customizations() {
+			customization.ServiceAccount = o.ServiceAccount
+		}
 	}
 	if o.TargetNamespace != "" {
 		def.Namespace = o.TargetNamespace
-		def.Targets = inNamespace(def.Targets, o.TargetNamespace)
-		def.TargetCustomizations = inNamespace(def.TargetCustomizations, o.TargetNamespace)
+		for _, customization := range def.Customizations() {
+			customization.Namespace = o.TargetNamespace
+		}
 	}
 	def.CorrectDrift = o.driftCorrection(def.CorrectDrift)
 	def.Paused = def.Paused || o.Paused
@@ -87,21 +88,4 @@ func (o Overlay) notes(file string, def fleetyaml.Definition) []fleetyaml.Proble
 	}
 	note("correct_drift of the fleet_gitrepo has no effect on this bundle, which has correctDrift.enabled: true")
 	return notes
-}
-
-func actingAs(customizations []fleetyaml.Customization, account string) []fleetyaml.Customization {
-	set := slices.Clone(customizations)
-	for i := range set {
-		set[i].ServiceAccount = account
-	}
-	return set
-}
-
-func inNamespace(customizations []fleetyaml.Customization, namespace string) []fleetyaml.Customization {
-	moved := make([]fleetyaml.Customization, len(customizations))
-	for i, customization := range customizations {
-		customization.Namespace = namespace
-		moved[i] = customization
-	}
-	return moved
 }

@@ -358,11 +358,7 @@ func (b Bundle) whole() (Bundle, error) {
 // checkInside refuses options that lead out of the folder. Names of files are checked when the
 // files are read.
 func checkInside(file string, def fleetyaml.Definition) error {
-	all := []fleetyaml.Options{def.Options}
-	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
-		all = append(all, customization.Options)
-	}
-	for _, options := range all {
+	for _, options := range def.AllOptions() {
 		if options.Kustomize != nil && escapes(options.Kustomize.Dir) {
 			return &OutsideError{File: file, Option: "kustomize.dir", Name: options.Kustomize.Dir}
 		}

@@ -215,11 +215,7 @@ func (t tree) isEncrypted(file File) bool {
 // checkPlainValues refuses encrypted texts in the options of a bundle: such a text could be
 // confused with a value of an encrypted file.
 func checkPlainValues(file string, def fleetyaml.Definition) error {
-	all := []fleetyaml.Options{def.Options}
-	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
-		all = append(all, customization.Options)
-	}
-	for _, options := range all {
+	for _, options := range def.AllOptions() {
 		if options.Helm == nil {
 			continue
 		}

@@ -19,11 +19,9 @@ func (f *folder) mergeValues(file string, def *fleetyaml.Definition) error {
 	if err := f.mergeInto(file, def.Helm, f.fromRepository && mayLackValues(f.fsys, def.Helm)); err != nil {
 		return err
 	}
-	for _, customizations := range [][]fleetyaml.Customization{def.Targets, def.TargetCustomizations} {
-		for i := range customizations {
-			if err := f.mergeInto(file, customizations[i].Helm, false); err != nil {
-				return err
-			}
+	for _, customization := range def.Customizations() {
+		if err := f.mergeInto(file, customization.Helm, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -129,6 +129,26 @@ type Customization struct {
 	Options
 }
 
+// Customizations returns the entries of Targets and TargetCustomizations.
+func (d *Definition) Customizations() []*Customization {
+	var all []*Customization
+	for _, list := range [][]Customization{d.Targets, d.TargetCustomizations} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	return all
+}
+
+// AllOptions returns the options of the root, and those of each customization.
+func (d *Definition) AllOptions() []*Options {
+	all := []*Options{&d.Options}
+	for _, customization := range d.Customizations() {
+		all = append(all, &customization.Options)
+	}
+	return all
+}
+
 // OverrideTarget replaces the GitRepo's targets for one bundle.
 type OverrideTarget struct {
 	Name string `json:"name,omitempty"`
