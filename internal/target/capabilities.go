@@ -41,15 +41,7 @@ func (c Capabilities) Completed(before Capabilities) Capabilities {
 	if len(c.Silent) == 0 {
 		return c
 	}
-	apis := slices.Clone(c.APIs)
-	for _, api := range before.APIs {
-		if c.isSilent(api) {
-			apis = append(apis, api)
-		}
-	}
-	slices.Sort(apis)
-	c.APIs = slices.Compact(apis)
-	return c
+	return c.With(slices.DeleteFunc(slices.Clone(before.APIs), func(api string) bool { return !c.isSilent(api) }))
 }
 
 func (c Capabilities) isSilent(api string) bool {

@@ -80,7 +80,8 @@ type candidate struct {
 	Cluster
 
 	groups []*group
-	facts  facts
+	// visible are the labels that templates can read.
+	visible map[string]string
 	// known and public are the cached results of context and publicContext.
 	known, public map[string]any
 }
@@ -89,7 +90,13 @@ type candidate struct {
 // changed.
 func (c *candidate) context() map[string]any {
 	if c.known == nil {
-		c.known = c.facts.context()
+		c.known = map[string]any{
+			"ClusterName":        c.Name,
+			"ClusterNamespace":   c.Namespace,
+			"ClusterLabels":      anyMap(c.visible),
+			"ClusterAnnotations": anyMap(VisibleAnnotations(c.Annotations)),
+			"ClusterValues":      fleetyaml.CopyValues(c.TemplateValues),
+		}
 	}
 	return c.known
 }
@@ -97,7 +104,7 @@ func (c *candidate) context() map[string]any {
 // publicContext returns the part of the context that a plan may print. It must not be changed.
 func (c *candidate) publicContext() map[string]any {
 	if c.public == nil {
-		c.public = map[string]any{"ClusterName": c.facts.name, "ClusterNamespace": c.facts.namespace, "ClusterLabels": anyMap(c.facts.labels)}
+		c.public = map[string]any{"ClusterName": c.Name, "ClusterNamespace": c.Namespace, "ClusterLabels": anyMap(c.visible)}
 	}
 	return c.public
 }
@@ -124,7 +131,7 @@ func candidates(clusters []Cluster, all []Group) ([]*candidate, error) {
 	}
 	found := make([]*candidate, len(clusters))
 	for i, cluster := range clusters {
-		found[i] = &candidate{Cluster: cluster, facts: factsOf(cluster)}
+		found[i] = &candidate{Cluster: cluster, visible: visibleLabels(cluster.Labels)}
 		for _, g := range groups {
 			if g.selector.Matches(labels.Set(cluster.Labels)) {
 				found[i].groups = append(found[i].groups, g)
@@ -144,7 +151,7 @@ func candidates(clusters []Cluster, all []Group) ([]*candidate, error) {
 func compileRules(rules []Rule, clusters []*candidate, groups []Group) ([]criteria, error) {
 	compiled := make([]criteria, len(rules))
 	for i, rule := range rules {
-		c, err := compile(fleetyaml.Criteria(rule))
+		c, err := compile(rule)
 		if err == nil {
 			err = errors.Join(clusterExists(rule.ClusterName, clusters), groupExists(rule.ClusterGroup, groups))
 		}
@@ -204,7 +211,7 @@ func MatchExisting(rules []Rule, clusters []Cluster, groups []Group) ([]Cluster,
 	}
 	compiled := make([]criteria, len(rules))
 	for i, rule := range rules {
-		if compiled[i], err = compile(fleetyaml.Criteria(rule)); err != nil {
+		if compiled[i], err = compile(rule); err != nil {
 			return nil, &RuleError{Index: i, Err: err}
 		}
 	}

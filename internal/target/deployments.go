@@ -1,19 +1,17 @@
 package target
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Input is everything that decides about deployments. Deployments changes nothing in it.
@@ -176,16 +174,13 @@ type variant struct {
 }
 
 func newPlan(b *bundle.Bundle) (*plan, error) {
-	p := &plan{bundle: b, batch: newBatch(), variants: make(map[string]*variant)}
-	for _, list := range [][]fleetyaml.Customization{b.Definition.Targets, b.Definition.TargetCustomizations} {
-		for i := range list {
-			compiled, err := compile(list[i].Criteria)
-			if err != nil {
-				return nil, fmt.Errorf("target customization %d: %w", len(p.criteria)+1, err)
-			}
-			p.customizations = append(p.customizations, &list[i])
-			p.criteria = append(p.criteria, compiled)
+	p := &plan{bundle: b, batch: newBatch(), customizations: b.Definition.Customizations(), variants: make(map[string]*variant)}
+	for i, customization := range p.customizations {
+		compiled, err := compile(customization.Criteria)
+		if err != nil {
+			return nil, fmt.Errorf("target customization %d: %w", i+1, err)
 		}
+		p.criteria = append(p.criteria, compiled)
 	}
 	for i, override := range b.Definition.OverrideTargets {
 		compiled, err := compile(override.Criteria)
@@ -297,7 +292,7 @@ func (p *plan) draft(c *candidate, matched []int) *draft {
 	}}
 	// A cluster without labels is not templated (Fleet's
 	// internal/cmd/controller/target/builder.go).
-	if v.err != nil || v.templating == nil || len(c.facts.labels) == 0 {
+	if v.err != nil || v.templating == nil || len(c.visible) == 0 {
 		return d
 	}
 	d.deployment.Public = c.publicContext()
@@ -367,7 +362,7 @@ func (p *plan) newVariant(matched []int) *variant {
 
 // releaseOf returns the identity of the release (Fleet's internal/helmdeployer/deployer.go).
 func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string) {
-	namespace = given(given("default", o.DefaultNamespace), o.Namespace)
+	namespace = cmp.Or(o.Namespace, o.DefaultNamespace, "default")
 	if o.Helm != nil && o.Helm.ReleaseName != "" {
 		return o.Helm.ReleaseName, namespace
 	}
@@ -377,37 +372,27 @@ func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string
 // maxReleaseName is Helm's limit for the name of a release.
 const maxReleaseName = 53
 
-// maxNamespaceName is the length of the longest DNS label.
-const maxNamespaceName = 63
-
 // maxServiceAccountName is the longest name that fits into a label of the release record.
 const maxServiceAccountName = 63
 
 // CheckNames checks the names of a deployment's namespace and service account, and the labels of the
 // namespace. Fleet finds such errors only on the cluster.
 func (d Deployment) CheckNames() error {
-	if len(d.Namespace) > maxNamespaceName || !dnsLabel.MatchString(d.Namespace) {
+	if len(validation.IsDNS1123Label(d.Namespace)) > 0 {
 		return fmt.Errorf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
-			"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", d.Namespace, maxNamespaceName)
+			"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", d.Namespace, validation.DNS1123LabelMaxLength)
 	}
 	account := d.Options.ServiceAccount
-	if account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
+	if account != "" && (len(account) > maxServiceAccountName || len(validation.IsDNS1123Subdomain(account)) > 0) {
 		return fmt.Errorf("%s %q is not a valid name of a service account: it must be a DNS name of at most %d characters",
 			d.Bundle.Spelling().Name("serviceAccount"), account, maxServiceAccountName)
 	}
 	return d.checkNamespaceLabels()
 }
 
-var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-
-var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-
 func isReleaseName(name string) bool {
-	return len(name) <= maxReleaseName && dnsName.MatchString(name)
+	return len(name) <= maxReleaseName && len(validation.IsDNS1123Subdomain(name)) == 0
 }
-
-// digestVersion is the prefix of every digest; see bundle.
-const digestVersion = "v1"
 
 // digest covers what is deployed. It does not cover the cluster, nor how live objects are compared:
 // another comparison deploys nothing. 32 characters of the digest fit into a Kubernetes label
@@ -421,12 +406,5 @@ func digest(d Deployment, content string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of the options: %w", err)
 	}
-	sum := sha256.New()
-	for _, part := range []string{"deployment " + digestVersion, content, string(options), d.Release, d.Namespace} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		sum.Write(length[:])
-		sum.Write([]byte(part))
-	}
-	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
+	return bundle.DigestOf([]byte("deployment "+bundle.DigestVersion), []byte(content), options, []byte(d.Release), []byte(d.Namespace)), nil
 }

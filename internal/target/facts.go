@@ -3,36 +3,22 @@ package target
 import (
 	"strings"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// facts are what templates can read of a cluster.
-type facts struct {
-	name, namespace     string
-	labels, annotations map[string]string
-	values              map[string]any
-}
-
-// factsOf returns the facts of a cluster. It leaves out labels and annotations that belong to
-// kubectl and Rancher, as Fleet does (internal/cmd/controller/target/builder.go).
-func factsOf(c Cluster) facts {
-	f := facts{
-		name:      c.Name,
-		namespace: c.Namespace,
-		labels:    make(map[string]string, len(c.Labels)),
-		values:    c.TemplateValues,
-	}
-	for key, value := range c.Labels {
+// visibleLabels returns the labels of a cluster that templates can read. It leaves out labels that
+// belong to kubectl and Rancher, as Fleet does (internal/cmd/controller/target/builder.go).
+func visibleLabels(labels map[string]string) map[string]string {
+	visible := make(map[string]string, len(labels))
+	for key, value := range labels {
 		if !isForeign(key) || strings.HasPrefix(key, wellknown.FleetPrefix) || strings.HasPrefix(key, wellknown.ManagementPrefix) {
-			f.labels[key] = value
+			visible[key] = value
 		}
 	}
-	f.annotations = VisibleAnnotations(c.Annotations)
-	return f
+	return visible
 }
 
-// VisibleAnnotations returns the annotations of a cluster that templates can read.
+// VisibleAnnotations returns the annotations of a cluster that templates can read, as in Fleet.
 func VisibleAnnotations(annotations map[string]string) map[string]string {
 	visible := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -45,17 +31,6 @@ func VisibleAnnotations(annotations map[string]string) map[string]string {
 
 func isForeign(key string) bool {
 	return strings.HasPrefix(key, wellknown.KubectlPrefix) || strings.Contains(key, wellknown.RancherDomain)
-}
-
-// context returns what "." is in a template.
-func (f facts) context() map[string]any {
-	return map[string]any{
-		"ClusterName":        f.name,
-		"ClusterNamespace":   f.namespace,
-		"ClusterLabels":      anyMap(f.labels),
-		"ClusterAnnotations": anyMap(f.annotations),
-		"ClusterValues":      fleetyaml.CopyValues(f.values),
-	}
 }
 
 func anyMap(from map[string]string) map[string]any {

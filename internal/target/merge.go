@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -41,15 +42,15 @@ func customize(base fleetyaml.Options, customizations []*fleetyaml.Customization
 // where custom applies.
 func merge(base, custom fleetyaml.Options) fleetyaml.Options {
 	merged := base
-	merged.DefaultNamespace = given(base.DefaultNamespace, custom.DefaultNamespace)
-	merged.Namespace = given(base.Namespace, custom.Namespace)
+	merged.DefaultNamespace = cmp.Or(custom.DefaultNamespace, base.DefaultNamespace)
+	merged.Namespace = cmp.Or(custom.Namespace, base.Namespace)
 	merged.NamespaceLabels = mergeMaps(base.NamespaceLabels, custom.NamespaceLabels)
 	merged.NamespaceAnnotations = mergeMaps(base.NamespaceAnnotations, custom.NamespaceAnnotations)
-	merged.CreateNamespace = present(base.CreateNamespace, custom.CreateNamespace)
+	merged.CreateNamespace = cmp.Or(custom.CreateNamespace, base.CreateNamespace)
 	merged.Helm = mergeHelm(base.Helm, custom.Helm)
-	merged.Ignore = present(base.Ignore, custom.Ignore)
-	merged.CorrectDrift = present(base.CorrectDrift, custom.CorrectDrift)
-	merged.ServiceAccount = given(base.ServiceAccount, custom.ServiceAccount)
+	merged.Ignore = cmp.Or(custom.Ignore, base.Ignore)
+	merged.CorrectDrift = cmp.Or(custom.CorrectDrift, base.CorrectDrift)
+	merged.ServiceAccount = cmp.Or(custom.ServiceAccount, base.ServiceAccount)
 	if custom.ForceSyncGeneration > 0 {
 		merged.ForceSyncGeneration = custom.ForceSyncGeneration
 	}
@@ -86,11 +87,11 @@ func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
 		base = &fleetyaml.Helm{}
 	}
 	merged := *base // valuesFiles stay those of the bundle: all of them were read already.
-	merged.Chart = given(base.Chart, custom.Chart)
-	merged.Repo = given(base.Repo, custom.Repo)
-	merged.Version = given(base.Version, custom.Version)
-	merged.CRDs = given(base.CRDs, custom.CRDs)
-	merged.ReleaseName = given(base.ReleaseName, custom.ReleaseName)
+	merged.Chart = cmp.Or(custom.Chart, base.Chart)
+	merged.Repo = cmp.Or(custom.Repo, base.Repo)
+	merged.Version = cmp.Or(custom.Version, base.Version)
+	merged.CRDs = cmp.Or(custom.CRDs, base.CRDs)
+	merged.ReleaseName = cmp.Or(custom.ReleaseName, base.ReleaseName)
 	merged.Values = fleetyaml.MergeValues(base.Values, custom.Values)
 	merged.ValuesFrom = mergeBy(base.ValuesFrom, custom.ValuesFrom, valuesFromKey)
 	merged.TemplateValues = mergeMaps(base.TemplateValues, custom.TemplateValues)
@@ -121,7 +122,7 @@ func (p *plan) withCRDs(options fleetyaml.Options) fleetyaml.Options {
 	if other == fleetyaml.CRDsCreateReplace && options.Namespace != "" {
 		other = "" // A bundle that is restricted to a namespace must not change definitions that others use.
 	}
-	settled := given(other, helm.CRDs)
+	settled := cmp.Or(helm.CRDs, other)
 	if settled == fleetyaml.CRDsCreate || !p.bundle.MayHaveCRDs() {
 		settled = ""
 	}
@@ -131,20 +132,6 @@ func (p *plan) withCRDs(options fleetyaml.Options) fleetyaml.Options {
 	helm.CRDs = settled
 	options.Helm = &helm
 	return options
-}
-
-func given(base, custom string) string {
-	if custom != "" {
-		return custom
-	}
-	return base
-}
-
-func present[T any](base, custom *T) *T {
-	if custom != nil {
-		return custom
-	}
-	return base
 }
 
 func mergeMaps(base, custom map[string]string) map[string]string {

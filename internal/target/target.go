@@ -34,12 +34,7 @@ type Group struct {
 }
 
 // Rule selects clusters. All given criteria must match; a rule without criteria matches nothing.
-type Rule struct {
-	ClusterName          string
-	ClusterSelector      *fleetyaml.Selector
-	ClusterGroup         string
-	ClusterGroupSelector *fleetyaml.Selector
-}
+type Rule = fleetyaml.Criteria
 
 // Deployment is one bundle on one cluster, ready to be rendered: Fleet's
 // BundleDeployment.

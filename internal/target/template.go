@@ -93,7 +93,7 @@ func (t *templating) newJob(c *candidate) (*job, error) {
 	if !t.hasReferences {
 		return &job{values: t.helm.Values, templates: t.shared}, nil
 	}
-	values := replaceReferences(t.helm.Values, c.facts.labels)
+	values := replaceReferences(t.helm.Values, c.visible)
 	if t.helm.DisablePreProcess {
 		return &job{values: values}, nil
 	}

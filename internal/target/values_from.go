@@ -3,10 +3,10 @@ package target
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
@@ -79,7 +79,7 @@ func (d Deployment) Pinned(versions map[Reference]string) Deployment {
 		return d
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "values from %s %s", digestVersion, d.Digest)
+	fmt.Fprintf(sum, "values from %s %s", bundle.DigestVersion, d.Digest)
 	for _, reference := range references {
 		version, ok := versions[reference]
 		if !ok {
@@ -88,7 +88,7 @@ func (d Deployment) Pinned(versions map[Reference]string) Deployment {
 		}
 		fmt.Fprintf(sum, "\n%q %q %q %q", reference.Kind, reference.Namespace, reference.Name, version)
 	}
-	d.Digest = digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32]
+	d.Digest = bundle.FormatDigest(sum)
 	d.Unpinned = false
 	return d
 }

@@ -2,7 +2,6 @@ package target
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -227,9 +226,10 @@ func (d Deployment) WithWriteOnly(w *WriteOnly) Deployment {
 		return d
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "write-only %s %s\n%q %q\n%q %q", digestVersion, d.Digest,
+	fmt.Fprintf(sum, "write-only %s %s\n%q %q\n%q %q", bundle.DigestVersion, d.Digest,
 		ValuesAttribute, w.ValuesVersion, FilesAttribute, w.FilesVersion)
-	d.WriteOnly, d.Digest = w, digestVersion+"-"+hex.EncodeToString(sum.Sum(nil))[:32]
+	d.WriteOnly = w
+	d.Digest = bundle.FormatDigest(sum)
 	return d
 }
 
