@@ -41,25 +41,23 @@ type Pinned struct {
 // Pins are the versions that an earlier reading found, by the name of the bundle.
 type Pins map[string][]Pinned
 
-// DecodePins reads what Encode has written, nil if that is empty.
+// DecodePins reads what is stored of Pins, nil if that is empty.
 func DecodePins(raw []byte) (Pins, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	var pins Pins
-	if err := json.Unmarshal(raw, &pins); err != nil {
-		return nil, fmt.Errorf("reading the charts that a plan has found: %w", err)
-	}
-	return pins, nil
+	return decode[Pins](raw, "the charts that a plan has found")
 }
 
 // Encode writes pins for private data.
-func (p Pins) Encode() ([]byte, error) {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("writing the charts that a plan has found: %w", err)
+func (p Pins) Encode() ([]byte, error) { return json.Marshal(p) }
+
+// decode reads a value from private data. Empty input is the zero value.
+func decode[T any](raw []byte, what string) (value T, err error) {
+	if len(raw) == 0 {
+		return value, nil
 	}
-	return raw, nil
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return value, fmt.Errorf("reading %s: %w", what, err)
+	}
+	return value, nil
 }
 
 // charts returns the charts of bundles.
@@ -79,14 +77,6 @@ func PinsOf(descriptor string) ([]Pinned, error) {
 	return d.Charts, err
 }
 
-// whole is a bundle with all its charts, and the versions that were found.
-type whole struct {
-	bundle *bundle.Bundle
-	found  []Pinned
-	// pinned is true if all versions were found before.
-	pinned bool
-}
-
 // chartSources are the sources from which charts of bundles are fetched.
 type chartSources struct {
 	git    Git
@@ -96,17 +86,17 @@ type chartSources struct {
 
 // complete fetches the charts that a bundle needs in addition to its own files. A chart that does
 // not match its pin is an error.
-func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (whole, error) {
-	made := whole{bundle: b, pinned: true}
+func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (Generated, error) {
+	made := Generated{Bundle: b, Pinned: true}
 	if len(b.Wanted()) == 0 && len(b.Unmet()) == 0 {
 		return made, nil
 	}
 	if c.charts == nil {
-		return whole{}, errNoCharts
+		return Generated{}, errNoCharts
 	}
 	ctx, err := spec.within(ctx)
 	if err != nil {
-		return whole{}, err
+		return Generated{}, err
 	}
 	var added []bundle.File
 	for _, chart := range b.Wanted() {
@@ -114,28 +104,28 @@ func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle,
 		alone := b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate
 		files, pin, err := c.fetchChart(ctx, spec, chart, known.Pin, alone)
 		if err != nil {
-			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
+			return Generated{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
 		}
-		made.found = append(made.found, Pinned{Chart: chart, Pin: pin})
-		made.pinned = made.pinned && ok
+		made.Charts = append(made.Charts, Pinned{Chart: chart, Pin: pin})
+		made.Pinned = made.Pinned && ok
 		added = append(added, below(files, chart.Directory())...)
 	}
 	for _, folder := range b.Unmet() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
 		files, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, b.Files, folder, known.Pin)
 		if err != nil {
-			return whole{}, fmt.Errorf("fetching the dependencies of chart %s of bundle %s: %w", folder, b.Name, err)
+			return Generated{}, fmt.Errorf("fetching the dependencies of chart %s of bundle %s: %w", folder, b.Name, err)
 		}
-		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
+		made.Charts = append(made.Charts, Pinned{Folder: folder, Pin: pin})
 		// A pin of other dependencies than those in Chart.yaml now was not used.
-		made.pinned = made.pinned && ok && maps.Equal(pin.Dependencies, known.Pin.Dependencies)
+		made.Pinned = made.Pinned && ok && maps.Equal(pin.Dependencies, known.Pin.Dependencies)
 		added = append(added, files...)
 	}
 	complete, err := b.Add(added)
 	if err != nil {
-		return whole{}, fmt.Errorf("building bundle %s: %w", b.Name, err)
+		return Generated{}, fmt.Errorf("building bundle %s: %w", b.Name, err)
 	}
-	made.bundle = &complete
+	made.Bundle = &complete
 	return made, nil
 }
 

@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // FollowedChart is the newest version that a chart allowed when its versions were last looked up.
@@ -25,16 +23,9 @@ type FollowedChart struct {
 // FollowedCharts are the charts whose newer versions are deployed, in the order of their addresses.
 type FollowedCharts []FollowedChart
 
-// DecodeFollowed reads the result of Encode. Empty input is no charts.
+// DecodeFollowed reads what is stored of FollowedCharts. Empty input is no charts.
 func DecodeFollowed(raw []byte) (FollowedCharts, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	var followed FollowedCharts
-	if err := json.Unmarshal(raw, &followed); err != nil {
-		return nil, fmt.Errorf("reading the versions of charts that are followed: %w", err)
-	}
-	return followed, nil
+	return decode[FollowedCharts](raw, "the versions of charts that are followed")
 }
 
 // Encode writes the charts as JSON.
@@ -79,19 +70,11 @@ func compareCharts(a, b bundle.Chart) int {
 // credentials are sent. If the versions of a chart cannot be read, its version in before is kept, and failed
 // contains the error.
 func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart, before FollowedCharts) (found FollowedCharts, failed []error) {
-	versions, errs := make([]string, len(charts)), make([]error, len(charts))
-	var group errgroup.Group
-	group.SetLimit(chartsAtOnce)
-	for i, chart := range charts {
-		group.Go(func() error {
-			errs[i] = panics.Recovering("looking for versions of a chart", func() (err error) {
-				versions[i], err = s.charts.version(ctx, spec, chart)
-				return err
-			})()
-			return nil
-		})
-	}
-	_ = group.Wait() // It returns no error.
+	versions := make([]string, len(charts))
+	errs := each(len(charts), func(int) string { return "looking for versions of a chart" }, func(i int) (err error) {
+		versions[i], err = s.charts.version(ctx, spec, charts[i])
+		return err
+	})
 	for i, chart := range charts {
 		version := versions[i]
 		if errs[i] != nil {

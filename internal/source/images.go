@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/panics"
 )
 
 // ScannedImage is an entry of imageScans and the tag that it found.
@@ -131,16 +128,9 @@ func (s ImageScan) equal(other ImageScan) bool {
 	return s.TagName == other.TagName && s.Image == other.Image && s.Policy.Choice() == other.Policy.Choice()
 }
 
-// DecodeImages reads the result of EncodeImages. Empty input is no images.
+// DecodeImages reads what is stored of images. Empty input is no images.
 func DecodeImages(raw []byte) ([]ScannedImage, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	var images []ScannedImage
-	if err := json.Unmarshal(raw, &images); err != nil {
-		return nil, fmt.Errorf("reading the images of imageScans: %w", err)
-	}
-	return images, nil
+	return decode[[]ScannedImage](raw, "the images of imageScans")
 }
 
 // EncodeImages writes images as JSON.
@@ -164,25 +154,19 @@ func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedIm
 
 // find looks up the tags of the images at the indices which, and sets them in images.
 func (s *Store) find(ctx context.Context, spec Spec, images []ScannedImage, which []int) (failed []error) {
-	errs := make([]error, len(images))
-	var group errgroup.Group
-	group.SetLimit(chartsAtOnce)
-	for _, i := range which {
-		group.Go(func() error {
-			errs[i] = panics.Recovering("looking for the newest tag of "+images[i].Scan.Image, func() error {
-				tag, err := s.images.find(ctx, spec, images[i].Scan)
-				if err == nil {
-					images[i].Tag = tag
-				}
-				return err
-			})()
-			return nil
-		})
-	}
-	_ = group.Wait() // It returns no error.
-	for i, err := range errs {
+	doing := func(n int) string { return "looking for the newest tag of " + images[which[n]].Scan.Image }
+	errs := each(len(which), doing, func(n int) error {
+		scanned := &images[which[n]]
+		tag, err := s.images.find(ctx, spec, scanned.Scan)
+		if err == nil {
+			scanned.Tag = tag
+		}
+		return err
+	})
+	for n, err := range errs {
 		if err != nil {
-			failed = append(failed, &ImageError{TagName: images[i].Scan.TagName, Image: images[i].Scan.Image, Err: err})
+			scan := images[which[n]].Scan
+			failed = append(failed, &ImageError{TagName: scan.TagName, Image: scan.Image, Err: err})
 		}
 	}
 	return failed

@@ -18,15 +18,9 @@ type Origin struct {
 // Origins returns the origins of the bundles that are from git, by the names of the bundles. It
 // fetches nothing.
 func (s *Store) Origins(ctx context.Context, elements map[string]Element) map[string]Origin {
-	origins := map[string]Origin{}
-	for name, element := range elements {
-		described, err := Decode(element.Descriptor)
-		if err != nil || described.Git == nil { // What is wrong with one shows where it is read.
-			continue
-		}
-		origins[name] = Origin{Repository: bundle.Shown(described.Git.Repo), Commit: described.Git.Commit, About: s.about(ctx, described.Spec)}
-	}
-	return origins
+	return fromGit(elements, func(d Descriptor) Origin {
+		return Origin{Repository: bundle.Shown(d.Git.Repo), Commit: d.Git.Commit, About: s.about(ctx, d.Spec)}
+	})
 }
 
 func (s *Store) about(ctx context.Context, of Spec) About {

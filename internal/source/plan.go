@@ -246,27 +246,25 @@ func (s *Store) Find(ctx context.Context, element Element) (*bundle.Bundle, erro
 // Commits returns the commits that bundles were made from, by the names of the bundles. A bundle
 // keeps its commit until its content changes.
 func Commits(elements map[string]Element) map[string]string {
-	commits := map[string]string{}
-	for name, element := range elements {
-		described, err := Decode(element.Descriptor)
-		if err == nil && described.Git != nil { // What is wrong with one shows where it is read.
-			commits[name] = described.Git.Commit
-		}
-	}
-	return commits
+	return fromGit(elements, func(d Descriptor) string { return d.Git.Commit })
 }
 
 // Repositories returns the URLs of the git repositories of bundles, by the names of the bundles.
 // Bundles from other sources have none.
 func Repositories(elements map[string]Element) map[string]string {
-	repositories := map[string]string{}
+	return fromGit(elements, func(d Descriptor) string { return d.Git.Repo })
+}
+
+// fromGit returns what of says about the bundles that are from git, by their names.
+func fromGit[T any](elements map[string]Element, of func(Descriptor) T) map[string]T {
+	found := map[string]T{}
 	for name, element := range elements {
 		described, err := Decode(element.Descriptor)
 		if err == nil && described.Git != nil { // What is wrong with one shows where it is read.
-			repositories[name] = described.Git.Repo
+			found[name] = of(described)
 		}
 	}
-	return repositories
+	return found
 }
 
 // ElementProblem is the kind of a problem with one bundle of many.

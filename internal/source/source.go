@@ -122,15 +122,12 @@ func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (BundleSet, 
 	if len(failed) > 0 && (ctx.Err() != nil || !spec.holds()) {
 		return BundleSet{}, errors.Join(failed...)
 	}
-	generation := BundleSet{Bundles: make([]Generated, 0, len(made)), Warnings: result.Warnings, Broken: broken}
-	for _, m := range made {
-		descriptor, err := Descriptor{Spec: spec, Bundle: m.bundle.Name, Charts: m.found}.Encode()
-		if err != nil {
-			return BundleSet{}, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
+	for i, m := range made {
+		if made[i].Descriptor, err = (Descriptor{Spec: spec, Bundle: m.Bundle.Name, Charts: m.Charts}).Encode(); err != nil {
+			return BundleSet{}, fmt.Errorf("describing bundle %s: %w", m.Bundle.Name, err)
 		}
-		generation.Bundles = append(generation.Bundles, Generated{Bundle: m.bundle, Descriptor: descriptor, Charts: m.found, Pinned: m.pinned})
 	}
-	return generation, nil
+	return BundleSet{Bundles: made, Warnings: result.Warnings, Broken: broken}, nil
 }
 
 // holds reports whether the other bundles are made if one cannot be made.
@@ -139,29 +136,36 @@ func (s Spec) holds() bool { return s.Read != nil && s.Read.Hold }
 // chartsAtOnce is how many bundles fetch charts at the same time.
 const chartsAtOnce = 8
 
-// completeAll fetches charts for many bundles. It returns the complete bundles and the errors of
-// the others.
-func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) (complete []whole, failed []error) {
-	made := make([]whole, len(bundles))
-	errs := make([]error, len(bundles))
+// each calls a function with the numbers below n, some at a time, and returns its errors by number.
+func each(n int, doing func(i int) string, do func(i int) error) []error {
+	errs := make([]error, n)
 	var group errgroup.Group
 	group.SetLimit(chartsAtOnce)
-	for i := range bundles {
+	for i := range n {
 		group.Go(func() error {
-			errs[i] = panics.Recovering("fetching the charts of bundle "+bundles[i].Name, func() (err error) {
-				made[i], err = s.charts.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
-				return err
-			})()
+			errs[i] = panics.Recovering(doing(i), func() error { return do(i) })()
 			return nil
 		})
 	}
 	_ = group.Wait() // It returns no error.
+	return errs
+}
+
+// completeAll fetches charts for many bundles. It returns the complete bundles and the errors of
+// the others.
+func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) (complete []Generated, failed []error) {
+	made := make([]Generated, len(bundles))
+	doing := func(i int) string { return "fetching the charts of bundle " + bundles[i].Name }
+	errs := each(len(bundles), doing, func(i int) (err error) {
+		made[i], err = s.charts.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
+		return err
+	})
 	for i, m := range made {
 		if errs[i] != nil {
 			failed = append(failed, errs[i])
 			continue
 		}
-		s.keep(m.bundle)
+		s.keep(m.Bundle)
 		complete = append(complete, m)
 	}
 	return complete, failed
@@ -220,12 +224,12 @@ func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle
 	if err != nil {
 		return nil, err
 	}
-	if made.bundle.Digest != digest {
-		mismatch.Got = made.bundle.Digest
+	if made.Bundle.Digest != digest {
+		mismatch.Got = made.Bundle.Digest
 		return nil, mismatch
 	}
-	s.keep(made.bundle)
-	return made.bundle, nil
+	s.keep(made.Bundle)
+	return made.Bundle, nil
 }
 
 // make reads spec once for all callers. It does not fetch charts that are stored elsewhere.
