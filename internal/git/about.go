@@ -34,15 +34,11 @@ func short(text string) string {
 // About describes a commit that Fetch has returned to a caller with the same rights. It sends no
 // request. ok is false if the commit was not fetched.
 func (c *Client) About(ctx context.Context, repo, commit string) (about About, ok bool) {
-	at, hash, err := parseCommit(repo, commit)
+	_, of, err := c.want(ctx, repo, commit)
 	if err != nil {
 		return About{}, false
 	}
-	ctx, admitted, err := c.admit(ctx, at)
-	if err != nil {
-		return About{}, false
-	}
-	found, ok, err := c.fetched(c.keyOf(ctx, at, admitted, hash))
+	found, ok, err := c.fetched(of.key)
 	if !ok || err != nil {
 		return About{}, false
 	}

@@ -40,8 +40,8 @@ func (c *Client) packPath(key string) string {
 // loadCached reads a commit from the pack that another process has kept. A pack that cannot be
 // read, or that lacks a part of the commit, is treated as not kept. A damaged pack cannot yield
 // wrong files, because git names objects by the hash of their content.
-func (c *Client) loadCached(ctx context.Context, dir, key string, commit plumbing.Hash) (*objects, bool) {
-	name := c.packPath(key)
+func (c *Client) loadCached(ctx context.Context, dir string, of wanted) (*objects, bool) {
+	name := c.packPath(of.key)
 	if name == "" {
 		return nil, false
 	}
@@ -49,7 +49,7 @@ func (c *Client) loadCached(ctx context.Context, dir, key string, commit plumbin
 	if err != nil {
 		return nil, false
 	}
-	found, err := readPack(ctx, file, dir, c.limits.size, commit)
+	found, err := readPack(ctx, file, dir, c.limits.size, of.commit)
 	if err != nil {
 		_ = file.Close()
 		if ctx.Err() == nil { // After a cancellation, the pack may still be good.

@@ -2,7 +2,6 @@ package git
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -66,14 +65,7 @@ func download(from io.Reader, dir string, limit int64) (downloaded, error) {
 		err = errNoPack
 	}
 	if err != nil {
-		return downloaded{size: d.size}, errors.Join(err, d.close())
+		return downloaded{size: d.size}, errors.Join(err, d.file.Close())
 	}
 	return d, nil
-}
-
-func (d downloaded) close() error {
-	if err := d.file.Close(); err != nil {
-		return fmt.Errorf("closing a pack: %w", err)
-	}
-	return nil
 }

@@ -27,27 +27,42 @@ const deepened = 50
 //
 // Errors: as those of Resolve, *PackError, *SizeError.
 func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
-	at, hash, err := parseCommit(repo, commit)
+	ctx, of, err := c.want(ctx, repo, commit)
 	if err != nil {
 		return nil, err
 	}
-	ctx, admitted, err := c.admit(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	found, err := c.tree(ctx, at, admitted, hash, hint)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return c.tree(ctx, of, hint)
 }
 
-func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
+// wanted is a commit that a caller may read.
+type wanted struct {
+	at       location
+	admitted fetch.Admission
+	commit   plumbing.Hash
+	key      string // In the trees of the client. Callers with the same rights share it.
+}
+
+func (w wanted) String() string { return fmt.Sprintf("fetching commit %s of %s", w.commit, w.at) }
+
+// want decides about a commit, before any request. The returned context tells who names it.
+func (c *Client) want(ctx context.Context, repo, commit string) (context.Context, wanted, error) {
 	at, err := parseLocation(repo)
 	if err == nil && !fullCommit.MatchString(commit) {
 		err = fmt.Errorf("%s: %q is not a full commit of 40 hexadecimal digits", at, commit)
 	}
-	return at, plumbing.NewHash(commit), err
+	if err != nil {
+		return ctx, wanted{}, err
+	}
+	return c.wantAt(ctx, at, plumbing.NewHash(commit))
+}
+
+func (c *Client) wantAt(ctx context.Context, at location, commit plumbing.Hash) (context.Context, wanted, error) {
+	ctx, admitted, err := c.admit(ctx, at)
+	key := at.user + " " + at.String() + " " + commit.String()
+	if !admitted.Entitled || !admitted.Trusted {
+		key = c.access.boundary.KeyFor(ctx, at.scope(), key)
+	}
+	return ctx, wanted{at: at, admitted: admitted, commit: commit, key: key}, err
 }
 
 // admit decides about a repository, before any request. The returned context tells who names it.
@@ -63,30 +78,20 @@ func (c *Client) admit(ctx context.Context, at location) (context.Context, fetch
 }
 
 // tree returns the files of a commit, which is fetched once for all callers that have the same rights.
-func (c *Client) tree(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref) (tree, error) {
-	key := c.keyOf(ctx, at, admitted, commit)
-	if found, ok, err := c.fetched(key); ok || err != nil {
+func (c *Client) tree(ctx context.Context, of wanted, hint Ref) (tree, error) {
+	if found, ok, err := c.fetched(of.key); ok || err != nil {
 		return found, err
 	}
-	return c.fetching.Do(ctx, key, fmt.Sprintf("fetching commit %s of %s", commit, at), func(ctx context.Context) (tree, error) {
-		if found, ok, err := c.fetched(key); ok || err != nil { // By another caller since.
+	return c.fetching.Do(ctx, of.key, of.String(), func(ctx context.Context) (tree, error) {
+		if found, ok, err := c.fetched(of.key); ok || err != nil { // By another caller since.
 			return found, err
 		}
-		if err := c.fetch(ctx, at, admitted, commit, hint, key); err != nil {
+		if err := c.fetch(ctx, of, hint); err != nil {
 			return tree{}, err
 		}
-		found, _, err := c.fetched(key)
+		found, _, err := c.fetched(of.key)
 		return found, err
 	})
-}
-
-// keyOf returns the key of a commit in the trees of the client. Callers with the same rights share it.
-func (c *Client) keyOf(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash) string {
-	key := at.user + " " + at.String() + " " + commit.String()
-	if !admitted.Entitled || !admitted.Trusted {
-		key = c.access.boundary.KeyFor(ctx, at.scope(), key)
-	}
-	return key
 }
 
 func (c *Client) fetched(key string) (found tree, ok bool, err error) {
@@ -102,7 +107,7 @@ func (c *Client) fetched(key string) (found tree, ok bool, err error) {
 }
 
 // fetch adds a commit to the trees of the client.
-func (c *Client) fetch(ctx context.Context, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref, key string) error {
+func (c *Client) fetch(ctx context.Context, of wanted, hint Ref) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -111,16 +116,16 @@ func (c *Client) fetch(ctx context.Context, at location, admitted fetch.Admissio
 	}
 	dir, err := c.newDir()
 	if err != nil {
-		return fmt.Errorf("fetching commit %s of %s: making a temporary folder: %w", commit, at, err)
+		return fmt.Errorf("%s: making a temporary folder: %w", of, err)
 	}
-	objects, kept := c.loadCached(ctx, dir, key, commit)
+	objects, kept := c.loadCached(ctx, dir, of)
 	if !kept {
-		if objects, err = c.fetchInto(ctx, dir, at, admitted, commit, hint); err == nil {
-			c.saveCached(key, objects)
+		if objects, err = c.fetchInto(ctx, dir, of, hint); err == nil {
+			c.saveCached(of.key, objects)
 		}
 	}
 	if err == nil {
-		err = c.keep(key, objects)
+		err = c.keep(of.key, objects)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
@@ -157,9 +162,9 @@ func (c *Client) keep(key string, objects *objects) error {
 
 // fetchInto sends the requests from the smallest to the largest, until one of them returns the
 // commit.
-func (c *Client) fetchInto(ctx context.Context, dir string, at location, admitted fetch.Admission, commit plumbing.Hash, hint Ref) (*objects, error) {
-	missing := &RevisionNotFoundError{Repo: at.String(), Revision: "commit " + commit.String()}
-	session, err := c.connect(ctx, at, admitted)
+func (c *Client) fetchInto(ctx context.Context, dir string, of wanted, hint Ref) (*objects, error) {
+	missing := &RevisionNotFoundError{Repo: of.at.String(), Revision: "commit " + of.commit.String()}
+	session, err := c.connect(ctx, of.at, of.admitted)
 	if errors.Is(err, errEmptyRepository) {
 		missing.Empty = true
 		return nil, missing
@@ -168,9 +173,9 @@ func (c *Client) fetchInto(ctx context.Context, dir string, at location, admitte
 		return nil, err
 	}
 	defer func() { session.close() }()
-	for i, request := range session.requests(commit, hint) {
+	for i, request := range session.requests(of.commit, hint) {
 		if i > 0 { // Over SSH a session ends with its first pack.
-			next, err := c.connect(ctx, at, admitted)
+			next, err := c.connect(ctx, of.at, of.admitted)
 			if err != nil {
 				return nil, err
 			}
@@ -185,15 +190,15 @@ func (c *Client) fetchInto(ctx context.Context, dir string, at location, admitte
 		if err != nil {
 			return nil, err
 		}
-		objects, err := newObjects(pack, commit)
+		objects, err := newObjects(pack, of.commit)
 		if err == nil {
 			return objects, nil
 		}
-		if err := errors.Join(pack.close(), pack.remove()); err != nil {
+		if err := errors.Join(pack.file.Close(), os.Remove(pack.file.Name())); err != nil {
 			return nil, err
 		}
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return nil, fmt.Errorf("reading the data received from %s: %w", at, err)
+			return nil, fmt.Errorf("reading the data received from %s: %w", of.at, err)
 		}
 	}
 	return nil, missing

@@ -54,7 +54,7 @@ func indexOf(ctx context.Context, tb testing.TB, content []byte, limit int64) (*
 	if err != nil {
 		return nil, err
 	}
-	tb.Cleanup(func() { _ = got.close() })
+	tb.Cleanup(func() { _ = got.file.Close() })
 	return got.index(ctx, limit)
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -162,18 +161,4 @@ func (p *pack) inflate(offset int64, to func(io.Reader) error) error {
 		return err
 	}
 	return errors.Join(to(content), content.Close())
-}
-
-func (p *pack) close() error {
-	if err := p.file.Close(); err != nil {
-		return fmt.Errorf("closing a pack: %w", err)
-	}
-	return nil
-}
-
-func (p *pack) remove() error {
-	if err := os.Remove(p.file.Name()); err != nil {
-		return fmt.Errorf("removing a pack: %w", err)
-	}
-	return nil
 }

@@ -228,7 +228,7 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	life.Pause() // The server has sent the whole pack.
 	made, err := download.index(ctx, s.limits.size)
 	if err != nil {
-		return nil, errors.Join(explain(ctx, s.at, life, s.explainPack(err, download.size)), download.close())
+		return nil, errors.Join(explain(ctx, s.at, life, s.explainPack(err, download.size)), download.file.Close())
 	}
 	return made, nil
 }

@@ -43,23 +43,19 @@ var (
 // the sources of the fetch.Reach in ctx allow it. An
 // error for a submodule is a *SubmoduleError that wraps the error of Fetch.
 func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
-	at, hash, err := parseCommit(repo, commit)
+	ctx, of, err := c.want(ctx, repo, commit)
 	if err != nil {
 		return nil, err
 	}
-	ctx, admitted, err := c.admit(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	top, err := c.tree(ctx, at, admitted, hash, hint)
+	top, err := c.tree(ctx, of, hint)
 	if err != nil {
 		return nil, err
 	}
 	left := new(atomic.Int64)
 	left.Store(maxModules)
-	full, err := c.withModules(ctx, at, top, hint, left, maxNesting)
+	full, err := c.withModules(ctx, of.at, top, hint, left, maxNesting)
 	if err != nil {
-		return nil, fmt.Errorf("fetching commit %s of %s: %w", commit, at, err)
+		return nil, fmt.Errorf("%s: %w", of, err)
 	}
 	return full, nil
 }
@@ -121,11 +117,11 @@ func (c *Client) module(ctx context.Context, at location, declared *config.Submo
 	if branch.Branch == "." { // The branch of the repository around it.
 		branch.Branch = hint.Branch
 	}
-	_, admitted, err := c.admit(ctx, own)
+	_, of, err := c.wantAt(ctx, own, commit)
 	if err != nil {
 		return tree{}, err
 	}
-	found, err := c.tree(ctx, own, admitted, commit, branch)
+	found, err := c.tree(ctx, of, branch)
 	if err != nil {
 		return tree{}, err
 	}

@@ -75,7 +75,7 @@ func (o *objects) close() error {
 		return nil
 	}
 	o.closed = true
-	return o.pack.close()
+	return o.pack.file.Close()
 }
 
 // list returns the entries of a folder, sorted by name.
