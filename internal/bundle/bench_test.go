@@ -22,7 +22,7 @@ func BenchmarkRead2000(b *testing.B) {
 			fsys := os.DirFS(root)
 			b.ReportAllocs()
 			for b.Loop() {
-				result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test", Strict: true})
+				result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "test", Strict: true})
 				if err != nil || len(result.Bundles) != bundles {
 					b.Fatalf("%d bundles: %v", len(result.Bundles), err)
 				}

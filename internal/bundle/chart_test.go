@@ -186,7 +186,7 @@ func TestReadBundlePaths(t *testing.T) {
 	t.Parallel()
 	const text = "-- a/fleet.yaml --\nlabels: {from: fleet}\n-- a/dev.yaml --\nlabels: {from: dev}\nhelm: {valuesFiles: [v.yaml]}\n-- a/v.yaml --\nx: 1\n-- a/env/prod.yml --\nname: prod\n-- a/sub/fleet.yaml --\n-- a/sub/x.yaml --\n"
 	fsys := tree(t, text)
-	result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test", Strict: true, BundlePaths: []bundle.Base{
+	result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "test", Strict: true, BundlePaths: []bundle.Base{
 		{Base: "/a"}, {Base: "a", Options: "dev.yaml"}, {Base: "a/", Options: "env/prod.yml"},
 	}})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestReadBundlePaths(t *testing.T) {
 		{"options outside", bundle.Base{Base: "a/sub", Options: "../dev.yaml"}, is[*bundle.OptionsFileError]},
 		{"options of no folder", bundle.Base{Base: "a", Options: "/etc/passwd"}, is[*bundle.OptionsFileError]},
 	} {
-		if _, err := bundle.Read(fsys, bundle.ReadOptions{BundlePaths: []bundle.Base{tt.base}}); !tt.is(err) {
+		if _, err := (bundle.Reader{}).Read(fsys, bundle.ReadOptions{BundlePaths: []bundle.Base{tt.base}}); !tt.is(err) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -33,7 +33,7 @@ func FuzzRead(f *testing.F) {
 		if options != "" {
 			o = bundle.ReadOptions{RepoName: "test", BundlePaths: []bundle.Base{{Base: base, Options: options}}}
 		}
-		result, err := bundle.Read(fsys, o)
+		result, err := bundle.Reader{}.Read(fsys, o)
 		if err != nil {
 			return
 		}

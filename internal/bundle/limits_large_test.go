@@ -57,7 +57,7 @@ func (s source) link(name, to string) {
 }
 
 func (s source) read(o bundle.ReadOptions) (bundle.Result, error) {
-	return bundle.Read(os.DirFS(s.root), o)
+	return bundle.Reader{}.Read(os.DirFS(s.root), o)
 }
 
 // bounded fails if f takes more than a minute, or allocates more than megabytes in all. On an
@@ -225,7 +225,7 @@ func TestReadBombs(t *testing.T) {
 			}
 			fsys := tree(t, test.text)
 			bounded(t, 64, func() {
-				_, err := bundle.Read(fsys, o)
+				_, err := (bundle.Reader{}).Read(fsys, o)
 				if !is[*fleetyaml.Error](err) || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("Read() error = %v, want %s", err, test.want)
 				}
@@ -316,7 +316,7 @@ func TestReadIrregular(t *testing.T) {
 		if text != "" {
 			fsys["fleet.yaml"] = &fstest.MapFile{Data: []byte(strings.SplitN(text, "\n", 2)[1])}
 		}
-		if _, err := bundle.Read(fsys, bundle.ReadOptions{}); err == nil || !strings.Contains(err.Error(), name+" is ") {
+		if _, err := (bundle.Reader{}).Read(fsys, bundle.ReadOptions{}); err == nil || !strings.Contains(err.Error(), name+" is ") {
 			t.Errorf("%s: Read() error = %v", name, err)
 		}
 	}
@@ -338,7 +338,7 @@ func TestReadManyCharts(t *testing.T) {
 		fsys[fmt.Sprintf("files/%d", i)] = &fstest.MapFile{}
 	}
 	bounded(t, 256, func() {
-		result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test"})
+		result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

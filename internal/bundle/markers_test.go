@@ -74,7 +74,7 @@ func TestMarkedLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fsys := fstest.MapFS{"web/a.yaml": {Data: []byte(test.text)}}
-			result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
+			result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Fatalf("error %v, want %q", err, test.wrong)
@@ -112,7 +112,7 @@ func TestMarkedLinesOfAllFiles(t *testing.T) {
 		"notes.txt":        {Data: []byte("a: x # {\"$imagescan\": \"web:tag\"}\n")},
 		"templates/a.yaml": {Data: []byte("a: b\n")},
 	}
-	result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "r", ImageScans: true, Images: markedImages()})
+	result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "r", ImageScans: true, Images: markedImages()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func FuzzMarkedLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		read := func(text string) (string, bool) {
 			fsys := fstest.MapFS{"a.yaml": {Data: []byte(text)}}
-			result, err := bundle.Read(fsys, bundle.ReadOptions{ImageScans: true, Images: markedImages()})
+			result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{ImageScans: true, Images: markedImages()})
 			if err != nil {
 				return "", false
 			}
@@ -159,12 +159,12 @@ func TestMarkersAreBounded(t *testing.T) {
 	for i := range 300 {
 		fsys[fmt.Sprintf("web/%d.yaml", i)] = &fstest.MapFile{Data: []byte("- a # {\"$imagescan\": \"q\"}\n")}
 	}
-	result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true})
+	result, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true})
 	if err != nil || len(result.Warnings) != 100 {
 		t.Errorf("%d warnings, %v", len(result.Warnings), err)
 	}
 	fsys["web/secret.yaml"] = &fstest.MapFile{Data: []byte("a: b # {\"$imagescan\": \"web\"}\nsops:\n  mac: x\n  version: 3.9.0\n  lastmodified: \"2026-01-01T00:00:00Z\"\n")}
-	_, err = bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
+	_, err = bundle.Reader{}.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
 	if encrypted, ok := errors.AsType[*bundle.EncryptedFileError](err); !ok || !strings.Contains(encrypted.Error(), "marker of an image scan") {
 		t.Errorf("error %v", err)
 	}

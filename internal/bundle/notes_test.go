@@ -69,7 +69,7 @@ func TestNotes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := bundle.Read(tree(t, "-- fleet.yaml --\n"+test.text+"\n"+test.files), bundle.ReadOptions{Strict: true, Overlay: test.laid})
+			got, err := bundle.Reader{}.Read(tree(t, "-- fleet.yaml --\n"+test.text+"\n"+test.files), bundle.ReadOptions{Strict: true, Overlay: test.laid})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,14 +61,6 @@ type Reader struct {
 	IgnoreRules IgnoreRules
 }
 
-// Read is Reader.Read without keys.
-func Read(fsys fs.FS, o ReadOptions) (Result, error) { return Reader{}.Read(fsys, o) }
-
-// New is Reader.New without keys.
-func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
-	return Reader{}.New(name, fsys, def)
-}
-
 // reading starts to read a source.
 func (r Reader) reading(fsys fs.FS) *reading {
 	begun := newReading(fsys)
@@ -264,7 +256,9 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 		name = Name(path.Join(o.RepoName, dir, strings.TrimSuffix(base.Options, path.Ext(base.Options))))
 	}
 	if strings.Contains(name, "/") {
-		return Bundle{}, warnings, invalid(at, "name %q contains a \"/\"; choose another name", name)
+		return Bundle{}, warnings, &fleetyaml.Error{Problems: []fleetyaml.Problem{{
+			File: at, Kind: fleetyaml.Invalid, Message: fmt.Sprintf("name %q contains a \"/\"; choose another name", name),
+		}}}
 	}
 	warnings = append(warnings, o.Overlay.notes(at, def)...)
 	f.leftOut, f.fromRepository = map[string]bool{path.Clean(file): true}, true
@@ -372,12 +366,4 @@ func checkInside(file string, def fleetyaml.Definition) error {
 		}
 	}
 	return nil
-}
-
-func invalid(file, format string, args ...any) error {
-	return problem(file, fleetyaml.Invalid, format, args...)
-}
-
-func problem(file string, kind fleetyaml.Kind, format string, args ...any) error {
-	return &fleetyaml.Error{Problems: []fleetyaml.Problem{{File: file, Kind: kind, Message: fmt.Sprintf(format, args...)}}}
 }

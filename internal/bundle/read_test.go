@@ -33,7 +33,7 @@ func tree(t *testing.T, text string) fs.FS {
 func read(t *testing.T, text string, paths ...string) (bundle.Result, error) {
 	t.Helper()
 
-	return bundle.Read(tree(t, text), bundle.ReadOptions{RepoName: "test", Paths: paths, Strict: true})
+	return bundle.Reader{}.Read(tree(t, text), bundle.ReadOptions{RepoName: "test", Paths: paths, Strict: true})
 }
 
 // contents returns the names of bundles and of their files.
@@ -235,7 +235,7 @@ func TestReadWarnings(t *testing.T) {
 	t.Parallel()
 
 	fsys := tree(t, "-- a.yaml --\n-- empty/fleet.yaml --\ncolour: red\n")
-	got, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test", Paths: []string{".", "x*"}})
+	got, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "test", Paths: []string{".", "x*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestReadOverlay(t *testing.T) {
 	t.Parallel()
 
 	fsys := tree(t, "-- fleet.yaml --\nlabels: {a: bundle}\nnamespace: own\nforceSyncGeneration: 7\ntargets: [{namespace: other}]\n-- a.yaml --\n")
-	got, err := bundle.Read(fsys, bundle.ReadOptions{Overlay: bundle.Overlay{
+	got, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{Overlay: bundle.Overlay{
 		TargetNamespace: "forced", Labels: map[string]string{"a": "repo", "b": "repo"}, Paused: true, ForceSyncGeneration: 2,
 	}})
 	if err != nil {
@@ -370,7 +370,7 @@ func TestReadOverlayOfTheServiceAccount(t *testing.T) {
 	t.Parallel()
 
 	const text = "-- fleet.yaml --\nserviceAccount: top\ntargets: [{serviceAccount: \"-\"}, {serviceAccount: admin}]\n-- a.yaml --\n"
-	got, err := bundle.Read(tree(t, text), bundle.ReadOptions{Overlay: bundle.Overlay{ServiceAccount: "deployer"}})
+	got, err := bundle.Reader{}.Read(tree(t, text), bundle.ReadOptions{Overlay: bundle.Overlay{ServiceAccount: "deployer"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestReadOverlayOfDriftCorrection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fsys := tree(t, "-- fleet.yaml --\nlabels: {a: b}\n"+test.file+"\n-- a.yaml --\n")
-			got, err := bundle.Read(fsys, bundle.ReadOptions{Overlay: bundle.Overlay{CorrectDrift: test.laid}})
+			got, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{Overlay: bundle.Overlay{CorrectDrift: test.laid}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -472,7 +472,7 @@ func TestReadLinks(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = confined.Close() })
 			for _, fsys := range []fs.FS{os.DirFS(root), confined.FS()} {
-				got, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test", Paths: []string{"b"}})
+				got, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{RepoName: "test", Paths: []string{"b"}})
 				if test.err != "" {
 					if err == nil || !strings.HasPrefix(err.Error(), "folder b: "+test.err) || !is[*bundle.LinkError](err) {
 						t.Errorf("Read() error = %v, want %s", err, test.err)
@@ -508,7 +508,7 @@ func TestNew(t *testing.T) {
 	def := fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{
 		Values: map[string]any{"count": 3}, ValuesFiles: []string{"v.yaml"},
 	}}}
-	got, _, err := bundle.New("web", fsys, def)
+	got, _, err := bundle.Reader{}.New("web", fsys, def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -540,7 +540,7 @@ func TestNewErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, _, err := bundle.New("b", tree(t, test.text), test.def)
+			_, _, err := bundle.Reader{}.New("b", tree(t, test.text), test.def)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("New() error = %v, want %s", err, test.want)
 			}
@@ -562,7 +562,7 @@ func TestDigest(t *testing.T) {
 		for name, content := range files {
 			fsys[path.Join(folder, name)] = &fstest.MapFile{Data: []byte(content)}
 		}
-		got, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{folder}})
+		got, err := bundle.Reader{}.Read(fsys, bundle.ReadOptions{Paths: []string{folder}})
 		if err != nil {
 			t.Fatal(err)
 		}

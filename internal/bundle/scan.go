@@ -83,46 +83,22 @@ func scanRoot(fsys fs.FS, root string, found map[string]bool) error {
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", root, err)
 	}
-	makes := hasFleetFile(fsys, root, entries)
-	if !makes {
-		if makes, err = hasManifest(fsys, root, entries); err != nil {
-			return err
-		}
+	hasManifest, err := scanBelow(fsys, root, entries, found)
+	if err != nil {
+		return err
 	}
-	if makes {
+	if hasManifest || hasFleetFile(fsys, root, entries) {
 		found[root] = true
-	}
-	return scanBelow(fsys, root, entries, found)
-}
-
-func scanBelow(fsys fs.FS, dir string, entries []fs.DirEntry, found map[string]bool) error {
-	for _, entry := range entries {
-		if !entry.IsDir() || entry.Name() == ".git" {
-			continue
-		}
-		name := path.Join(dir, entry.Name())
-		below, err := fs.ReadDir(fsys, name)
-		if err != nil {
-			return fmt.Errorf("listing %s: %w", name, err)
-		}
-		if hasFleetFile(fsys, name, below) {
-			found[name] = true
-		}
-		if err := scanBelow(fsys, name, below, found); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// hasManifest reports whether a manifest can be reached from dir without crossing a folder that
-// has a fleet.yaml.
-func hasManifest(fsys fs.FS, dir string, entries []fs.DirEntry) (bool, error) {
+// scanBelow finds the folders below dir that have a fleet.yaml. It reports whether a manifest can be
+// reached from dir without crossing such a folder.
+func scanBelow(fsys fs.FS, dir string, entries []fs.DirEntry, found map[string]bool) (hasManifest bool, err error) {
 	for _, entry := range entries {
 		if !entry.IsDir() {
-			if isManifest(entry.Name()) {
-				return true, nil
-			}
+			hasManifest = hasManifest || isManifest(entry.Name())
 			continue
 		}
 		if entry.Name() == ".git" {
@@ -133,14 +109,17 @@ func hasManifest(fsys fs.FS, dir string, entries []fs.DirEntry) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("listing %s: %w", name, err)
 		}
+		manifests, err := scanBelow(fsys, name, below, found)
+		if err != nil {
+			return false, err
+		}
 		if hasFleetFile(fsys, name, below) {
+			found[name] = true
 			continue
 		}
-		if found, err := hasManifest(fsys, name, below); found || err != nil {
-			return found, err
-		}
+		hasManifest = hasManifest || manifests
 	}
-	return false, nil
+	return hasManifest, nil
 }
 
 func isManifest(name string) bool {

@@ -176,7 +176,7 @@ func TestEncryptedFilesBeside(t *testing.T) {
 	encrypt, _ := encrypter(t)
 	encrypted := encrypt("a: b\n")
 	operator := strings.Replace(encrypted, "a: ", "apiVersion: isindir.github.com/v1alpha3\nkind: SopsSecret\na: ", 1)
-	_, err := bundle.Read(files(map[string]string{
+	_, err := bundle.Reader{}.Read(files(map[string]string{
 		"a.yaml": "a: b", ".sops.yaml": encrypted, "notes.txt": encrypted, ".fleetignore": "ignored.yaml\n", "ignored.yaml": encrypted, "operator.yaml": operator,
 	}), bundle.ReadOptions{})
 	if err != nil {

@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 func (c *corpus) compare(t *testing.T, r recording) []finding {
 	t.Helper()
 
-	result, err := bundle.Read(os.DirFS(c.inputs(t, r)), r.options())
+	result, err := bundle.Reader{}.Read(os.DirFS(c.inputs(t, r)), r.options())
 	if err != nil {
 		v, detail := r.judgeError(err)
 		return []finding{{layerErrors, r.ID, v, detail}}

@@ -35,7 +35,7 @@ func newBundle(t *testing.T, name, fleetYAML string, contents map[string]string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, _, err := bundle.New(name, files(contents), definition)
+	made, _, err := bundle.Reader{}.New(name, files(contents), definition)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func New(c Config) *Store {
 
 // BundleSet is the result of making the bundles of a Spec.
 type BundleSet struct {
-	// Bundles are in the order of bundle.Read.
+	// Bundles are in the order of bundle.Reader.Read.
 	Bundles []Generated
 	// Warnings are problems in the files that the bundles were made from.
 	Warnings []fleetyaml.Problem
