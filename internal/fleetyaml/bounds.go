@@ -47,8 +47,7 @@ func Values(data []byte) (values map[string]any, size int, err error) {
 func notMap(document *yaml.Node) *Problem {
 	for _, node := range document.Content {
 		if node = resolved(node); !isNull(node) && node.Kind != yaml.MappingNode {
-			problem := at(node, WrongType, "this must be a map, not %s", describe(node))
-			return &problem
+			return new(at(node, WrongType, "this must be a map, not %s", describe(node)))
 		}
 	}
 	return nil
@@ -61,8 +60,7 @@ func document(data []byte) (*yaml.Node, int, *Problem) {
 	}
 	var root yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&root); err != nil && !errors.Is(err, io.EOF) {
-		problem := syntaxProblem(err)
-		return nil, 0, &problem
+		return nil, 0, new(syntaxProblem(err))
 	}
 	size, problem := measure(&root)
 	return &root, size, problem
@@ -166,11 +164,6 @@ func tooLong(data []byte) *Problem {
 
 const isTooLarge = " replaced, this is larger than 16 MiB"
 
-func tooLarge(node *yaml.Node) *Problem {
-	problem := at(node, TooLarge, "with its aliases"+isTooLarge)
-	return &problem
-}
-
 // measure returns how large a document is when aliases are replaced. Its time is proportional to
 // the text, not to the expanded text.
 func measure(root *yaml.Node) (int, *Problem) {
@@ -194,8 +187,7 @@ func (m *measurer) node(node *yaml.Node) (extent, *Problem) {
 	if node.Kind == yaml.AliasNode {
 		known, ok := m.anchors[node.Alias]
 		if !ok {
-			problem := at(node, Syntax, "alias *%s is inside its own anchor", node.Value)
-			return extent{}, &problem
+			return extent{}, new(at(node, Syntax, "alias *%s is inside its own anchor", node.Value))
 		}
 		return known, nil
 	}
@@ -209,12 +201,11 @@ func (m *measurer) node(node *yaml.Node) (extent, *Problem) {
 		measured.size += below.size
 		measured.depth = max(measured.depth, below.depth+1)
 		if measured.size > maxExpanded {
-			return extent{}, tooLarge(child)
+			return extent{}, new(at(child, TooLarge, "with its aliases"+isTooLarge))
 		}
 	}
 	if measured.depth > maxDepth {
-		problem := at(node, TooLarge, "lists and maps are nested more than %d deep", maxDepth)
-		return extent{}, &problem
+		return extent{}, new(at(node, TooLarge, "lists and maps are nested more than %d deep", maxDepth))
 	}
 	if node.Anchor != "" {
 		m.anchors[node] = measured

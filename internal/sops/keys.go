@@ -217,12 +217,7 @@ func (k pgpKey) isCalled(fingerprint string) bool {
 	if len(fingerprint) < shortestFingerprint {
 		return false
 	}
-	for _, own := range k.fingerprints {
-		if strings.HasSuffix(own, fingerprint) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.fingerprints, func(own string) bool { return strings.HasSuffix(own, fingerprint) })
 }
 
 // decrypt reads an OpenPGP message. It does not prompt for a passphrase.

@@ -171,29 +171,27 @@ const defaultSuffix = "_unencrypted"
 
 func newRule(s stored) (rule, error) {
 	var rules []rule
-	for _, suffix := range []struct {
-		text     string
-		encrypts bool
-	}{{s.UnencryptedSuffix, false}, {s.EncryptedSuffix, true}} {
-		if suffix.text != "" {
-			rules = append(rules, rule{func(key string) bool { return strings.HasSuffix(key, suffix.text) }, suffix.encrypts})
-		}
-	}
-	for _, expression := range []struct {
-		text     string
-		encrypts bool
-	}{{s.UnencryptedRegex, false}, {s.EncryptedRegex, true}} {
-		if expression.text == "" {
+	for _, given := range []struct {
+		text              string
+		isRegex, encrypts bool
+	}{
+		{s.UnencryptedSuffix, false, false},
+		{s.EncryptedSuffix, false, true},
+		{s.UnencryptedRegex, true, false},
+		{s.EncryptedRegex, true, true},
+	} {
+		if given.text == "" {
 			continue
 		}
-		if len(expression.text) > maxRule {
-			return rule{}, &TooLargeError{What: fmt.Sprintf("a regular expression of more than %d bytes", maxRule)}
+		matches := func(key string) bool { return strings.HasSuffix(key, given.text) }
+		if given.isRegex {
+			compiled, err := compile(given.text)
+			if err != nil {
+				return rule{}, err
+			}
+			matches = compiled.MatchString
 		}
-		compiled, err := compile(expression.text)
-		if err != nil {
-			return rule{}, err
-		}
-		rules = append(rules, rule{compiled.MatchString, expression.encrypts})
+		rules = append(rules, rule{matches, given.encrypts})
 	}
 	switch len(rules) {
 	case 0:
@@ -205,6 +203,9 @@ func newRule(s stored) (rule, error) {
 }
 
 func compile(expression string) (*regexp.Regexp, error) {
+	if len(expression) > maxRule {
+		return nil, &TooLargeError{What: fmt.Sprintf("a regular expression of more than %d bytes", maxRule)}
+	}
 	none := &DamagedError{Reason: "its rule about keys is not a regular expression"}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {

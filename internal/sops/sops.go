@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -243,12 +244,8 @@ func takeMetadata(documents []*yaml.Node) (metadata, error) {
 		if found == nil {
 			continue
 		}
-		for j := 0; j+1 < len(root.Content); j += 2 {
-			if root.Content[j].Value == metadataKey {
-				root.Content = append(root.Content[:j:j], root.Content[j+2:]...)
-				break
-			}
-		}
+		at := slices.Index(root.Content, found)
+		root.Content = slices.Delete(root.Content, at-1, at+1)
 	}
 	if first == nil {
 		return metadata{}, &DamagedError{Reason: "its first document has no metadata of sops; encrypt the whole file"}
@@ -263,11 +260,9 @@ func isJSON(content []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(conten
 func write(documents []*yaml.Node, asJSON bool) ([]byte, error) {
 	if asJSON && len(documents) == 1 {
 		var content any
-		if err := documents[0].Decode(&content); err != nil {
-			return nil, &DamagedError{Reason: "the decrypted content cannot be written as JSON"}
-		}
-		written, err := json.Marshal(content)
-		if err != nil {
+		err := documents[0].Decode(&content)
+		written, failed := json.Marshal(content)
+		if errors.Join(err, failed) != nil {
 			return nil, &DamagedError{Reason: "the decrypted content cannot be written as JSON"}
 		}
 		return written, nil

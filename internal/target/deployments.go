@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -331,16 +330,11 @@ func (p *plan) withDefaults(d Deployment, content string) (Deployment, error) {
 }
 
 func (p *plan) variant(matched []int) *variant {
-	var key []byte
-	for _, i := range matched {
-		key = append(strconv.AppendInt(key, int64(i), 10), ',')
+	key := fmt.Sprint(matched)
+	if p.variants[key] == nil {
+		p.variants[key] = p.newVariant(matched)
 	}
-	if known, ok := p.variants[string(key)]; ok {
-		return known
-	}
-	v := p.newVariant(matched)
-	p.variants[string(key)] = v
-	return v
+	return p.variants[key]
 }
 
 func (p *plan) newVariant(matched []int) *variant {
