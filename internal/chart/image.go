@@ -10,11 +10,12 @@ import (
 //
 // Errors: *FetchError, *UnknownRegistryError, *fetch.RefusedError.
 func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
-	client, err := f.registries.client(named(ctx, address), address)
+	ctx = named(ctx, address)
+	client, err := f.registries.client(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := f.registries.tagsOf(named(ctx, address), client)
+	tags, err := f.registries.tagsOf(ctx, client)
 	return slices.Clone(tags), err
 }
 
@@ -23,11 +24,11 @@ func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
 //
 // Errors: *FetchError, *UnknownRegistryError.
 func (f *Fetcher) Digest(ctx context.Context, address, tag string) (string, error) {
-	client, err := f.registries.client(named(ctx, address), address)
+	ctx = named(ctx, address)
+	client, err := f.registries.client(ctx, address)
 	if err != nil {
 		return "", err
 	}
-	ctx = named(ctx, address)
 	return f.registries.digests.Get(ctx, f.registries.key(ctx, client, tag), "looking up a tag", func(ctx context.Context) (string, error) {
 		described, err := client.Resolve(ctx, tag)
 		if err != nil {

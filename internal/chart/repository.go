@@ -107,26 +107,18 @@ func withoutPath(err error) error {
 
 // find returns the newest version of a chart that version allows.
 func (r repository) find(name, version string) (*repo.ChartVersion, error) {
-	entries := r.index.Entries[name]
-	if len(entries) == 0 {
-		return nil, r.noChart(name)
+	versions, err := r.versions(name)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkConstraint(r.url, version); err != nil {
 		return nil, err
 	}
 	entry, err := r.index.Get(name, version)
-	if err == nil {
-		return entry, nil
+	if err != nil {
+		return nil, noVersion(r.url, fmt.Sprintf("chart %q", name), version, versions)
 	}
-	versions := make([]string, len(entries))
-	for i, entry := range entries {
-		versions[i] = entry.Version
-	}
-	return nil, noVersion(r.url, fmt.Sprintf("chart %q", name), version, versions)
-}
-
-func (r repository) noChart(name string) error {
-	return &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
+	return entry, nil
 }
 
 // checkConstraint returns an error for text that is neither a version nor a range of versions.

@@ -81,7 +81,7 @@ func hasNoVersions(at bundle.Location) error {
 func (r repository) versions(name string) ([]string, error) {
 	entries := r.index.Entries[name]
 	if len(entries) == 0 {
-		return nil, r.noChart(name)
+		return nil, &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
 	}
 	versions := make([]string, len(entries))
 	for i, entry := range entries {

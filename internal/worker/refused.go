@@ -15,9 +15,7 @@ type callID [sha256.Size]byte
 type refused struct {
 	mu     sync.Mutex
 	errors map[callID]error
-	// order is the order of the calls in errors. Once it is full, the oldest is at next.
-	order []callID
-	next  int
+	order  []callID // Of the calls in errors, the oldest first.
 }
 
 func (r *refused) get(id callID) error {
@@ -39,12 +37,8 @@ func (r *refused) add(id callID, err error) {
 		r.errors = make(map[callID]error)
 	}
 	r.errors[id] = err
-	if len(r.order) < maxRefused {
-		r.order = append(r.order, id)
-
-		return
+	if r.order = append(r.order, id); len(r.order) > maxRefused {
+		delete(r.errors, r.order[0])
+		r.order = r.order[1:]
 	}
-	delete(r.errors, r.order[r.next])
-	r.order[r.next] = id
-	r.next = (r.next + 1) % maxRefused
 }
