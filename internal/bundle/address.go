@@ -81,7 +81,10 @@ func RefuseCredentials(address string) string {
 // such as private_token and X-Amz-Signature.
 func namesCredential(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"token", "secret", "passw", "credential", "signature", "apikey", "api_key", "api-key", "access_key", "accesskey", "sshkey"} {
+	for _, word := range []string{
+		"token", "secret", "passw", "credential",
+		"signature", "apikey", "api_key", "api-key", "access_key", "accesskey", "sshkey",
+	} {
 		if strings.Contains(name, word) {
 			return true
 		}

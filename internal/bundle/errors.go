@@ -30,7 +30,8 @@ func (e *EmptyError) Error() string {
 	if len(e.Paths) == 0 {
 		return "the folder contains no files"
 	}
-	return fmt.Sprintf("no bundle found below %s: no folder contains manifests (.yaml, .yml, .json), or a fleet.yaml with other files", strings.Join(e.Paths, ", "))
+	return fmt.Sprintf("no bundle found below %s: no folder contains manifests (.yaml, .yml, .json), or a fleet.yaml with other files",
+		strings.Join(e.Paths, ", "))
 }
 
 // DuplicateNameError reports that two folders make bundles of the same name.
@@ -41,7 +42,8 @@ type DuplicateNameError struct {
 
 // Error names both folders.
 func (e *DuplicateNameError) Error() string {
-	return fmt.Sprintf("folders %s and %s both define a bundle named %q; set another name in one of the two fleet.yaml files", e.Paths[0], e.Paths[1], e.Name)
+	return fmt.Sprintf("folders %s and %s both define a bundle named %q; set another name in one of the two fleet.yaml files",
+		e.Paths[0], e.Paths[1], e.Name)
 }
 
 // PathError reports that a path of a source makes no bundle.
@@ -87,7 +89,8 @@ func (e *ChartError) Error() string {
 	if e.Fetched {
 		return inFile(e.File, fmt.Sprintf("the files fetched for helm.chart %q contain no Chart.yaml", Shown(e.Chart)))
 	}
-	return inFile(e.File, fmt.Sprintf("helm.chart %q is neither a folder of the bundle with a Chart.yaml, nor a packed chart, nor the address of a chart", e.Chart))
+	return inFile(e.File, fmt.Sprintf("helm.chart %q is neither a folder of the bundle with a Chart.yaml, nor a packed chart, "+
+		"nor the address of a chart", e.Chart))
 }
 
 // ValuesFileError reports that a values file cannot be used.

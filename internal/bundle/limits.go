@@ -99,7 +99,10 @@ type limits struct {
 }
 
 func newReading(fsys fs.FS) *reading {
-	return &reading{fsys: fsys, contents: make(map[string][]byte), limits: limits{maxSource, maxListed, maxSourceEntries}, keys: &sops.Decrypter{}}
+	return &reading{
+		fsys: fsys, contents: make(map[string][]byte),
+		limits: limits{maxSource, maxListed, maxSourceEntries}, keys: &sops.Decrypter{},
+	}
 }
 
 // file reads the file at a path of the source. name is the name of the file in errors.

@@ -181,7 +181,8 @@ func (c Chart) byURL() (Location, string) {
 // checked returns what is wrong with the address of an archive, "" if it is valid.
 func (l Location) checked() string {
 	if l.Format == "" {
-		return "it is not an archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= must be one of these; for a git repository, prefix the address with git::"
+		return "it is not an archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= " +
+			"must be one of these; for a git repository, prefix the address with git::"
 	}
 	if l.Checksum != "" && !checksum.MatchString(l.Checksum) {
 		return "checksum must be md5:, sha1:, sha256: or sha512:, followed by hexadecimal digits"

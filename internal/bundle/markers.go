@@ -79,7 +79,8 @@ func (r *reading) setImages(at string, content []byte) ([]byte, error) {
 	return []byte(changed), nil
 }
 
-var errMarkerEncrypted = errors.New("a line has the marker of an image scan, and sops does not allow changes of the file; put the line into a file that is not encrypted")
+var errMarkerEncrypted = errors.New("a line has the marker of an image scan, and sops does not allow changes of the file; " +
+	"put the line into a file that is not encrypted")
 
 // noteMarkers notes markers that have no effect.
 func (r *reading) noteMarkers(at string, file markedFile) {
@@ -89,13 +90,17 @@ func (r *reading) noteMarkers(at string, file markedFile) {
 			return
 		}
 		noted[name] = true
-		r.imageNotes = append(r.imageNotes, fleetyaml.Problem{File: at, Line: line, Column: 1, Kind: fleetyaml.Note, Message: fmt.Sprintf(format, args...)})
+		r.imageNotes = append(r.imageNotes, fleetyaml.Problem{
+			File: at, Line: line,
+			Column: 1, Kind: fleetyaml.Note, Message: fmt.Sprintf(format, args...),
+		})
 	}
 	follows := map[int]bool{}
 	for _, marked := range file.values {
 		follows[marked.line] = true
 		if !slices.ContainsFunc(r.images, func(m MarkedImage) bool { return m.TagName == marked.name }) {
-			note(marked.name, marked.line, "this line is marked with %q, and no entry of imageScans that counts has this tagName, so it stays as it is", marked.name)
+			note(marked.name, marked.line, "this line is marked with %q, and no entry of imageScans that counts has this tagName, so "+
+				"it stays as it is", marked.name)
 		}
 	}
 	for i, line := range file.lines {
@@ -128,7 +133,8 @@ type markedValue struct {
 // parseMarked reads all documents of a text.
 func parseMarked(text string) (markedFile, error) {
 	if len(text) > fleetyaml.MaxSize {
-		return markedFile{}, fmt.Errorf("a line has the marker of an image scan, and the file is larger than the limit of %d MiB for YAML", fleetyaml.MaxSize>>20)
+		return markedFile{}, fmt.Errorf("a line has the marker of an image scan, and the file is larger than the limit of %d MiB for YAML",
+			fleetyaml.MaxSize>>20)
 	}
 	file := markedFile{lines: linesOf(text)}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -228,7 +234,10 @@ func sameNode(a, b *yaml.Node) bool {
 }
 
 func (m markedValue) problem(at, format string, args ...any) error {
-	return &fleetyaml.Error{Problems: []fleetyaml.Problem{{File: at, Line: m.line, Column: m.column, Kind: fleetyaml.Invalid, Message: fmt.Sprintf(format, args...)}}}
+	return &fleetyaml.Error{Problems: []fleetyaml.Problem{{
+		File: at, Line: m.line,
+		Column: m.column, Kind: fleetyaml.Invalid, Message: fmt.Sprintf(format, args...),
+	}}}
 }
 
 func (m markedValue) misplaced(at string) error {

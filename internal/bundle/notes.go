@@ -98,7 +98,8 @@ func unusedOverlays(variants []variant) []string {
 // files below templates/ are templates. Beside a kustomization there are no templates.
 func ineffectiveValues(files []File, variants []variant) []string {
 	hasTemplates := slices.ContainsFunc(files, func(file File) bool {
-		return strings.HasPrefix(file.Name, "templates/") || strings.HasPrefix(file.Name, "overlays/") && path.Base(path.Dir(file.Name)) == "templates"
+		return strings.HasPrefix(file.Name, "templates/") ||
+			strings.HasPrefix(file.Name, "overlays/") && path.Base(path.Dir(file.Name)) == "templates"
 	})
 	for _, v := range variants {
 		if v.isChart || hasTemplates && !v.isKustomized {

@@ -76,7 +76,8 @@ func (o Overlay) notes(file string, def fleetyaml.Definition) []fleetyaml.Proble
 		notes = append(notes, fleetyaml.Problem{File: file, Kind: fleetyaml.Note, Message: fmt.Sprintf(format, args...)})
 	}
 	if def.ForceSyncGeneration != 0 && def.ForceSyncGeneration != o.ForceSyncGeneration {
-		note("forceSyncGeneration %d has no effect: as in Fleet, the value of the GitRepo applies; set force_sync_generation of the fleet_gitrepo", def.ForceSyncGeneration)
+		note("forceSyncGeneration %d has no effect: as in Fleet, the value of the GitRepo applies; set force_sync_generation of "+
+			"the fleet_gitrepo", def.ForceSyncGeneration)
 	}
 	laid, own := o.CorrectDrift, def.CorrectDrift
 	if laid == nil || laid.Enabled == nil || own == nil || own.Enabled == nil || *laid.Enabled == *own.Enabled {

@@ -105,7 +105,8 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 		}
 		if len(b.Files) == 0 && len(b.Wanted()) == 0 {
 			result.Warnings = append(result.Warnings, fleetyaml.Problem{
-				File: base.Base, Kind: fleetyaml.Note, Message: "this folder is not read as a bundle, because it contains no files (hidden files are ignored)",
+				File: base.Base, Kind: fleetyaml.Note, Message: "this folder is not read as a bundle, because it contains no files " +
+					"(hidden files are ignored)",
 			})
 			continue
 		}
@@ -216,7 +217,8 @@ func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, 
 	}
 	for _, file := range fleetFiles() {
 		if _, err := fs.Stat(fsys, file); !errors.Is(err, fs.ErrNotExist) {
-			return Bundle{}, nil, fmt.Errorf("the folder contains a %s, which would be ignored; remove it, or read this directory with fleet_gitrepo", file)
+			return Bundle{}, nil, fmt.Errorf("the folder contains a %s, which would be ignored; remove it, or read this directory "+
+				"with fleet_gitrepo", file)
 		}
 	}
 	b, err := f.bundle("", ".", name, def)

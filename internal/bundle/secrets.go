@@ -110,10 +110,13 @@ func encryptedValue(file, place string) error {
 }
 
 var (
-	errEncryptedOptions  = errors.New("the file with the options of a bundle must not be encrypted by sops; encrypt a values file, and list it in helm.valuesFiles")
-	errEncryptedChart    = errors.New("the file is encrypted by sops, and files of a chart are not decrypted; list values files in helm.valuesFiles, and exclude files that are not deployed with a .fleetignore")
+	errEncryptedOptions = errors.New("the file with the options of a bundle must not be encrypted by sops; encrypt a values " +
+		"file, and list it in helm.valuesFiles")
+	errEncryptedChart = errors.New("the file is encrypted by sops, and files of a chart are not decrypted; list values files " +
+		"in helm.valuesFiles, and exclude files that are not deployed with a .fleetignore")
 	errEncryptedTemplate = errors.New("the file is encrypted by sops, and templates are not decrypted")
-	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; exclude files that are not deployed with a .fleetignore")
+	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; " +
+		"exclude files that are not deployed with a .fleetignore")
 )
 
 // templatesPrefix is the prefix in the names of templates beside manifests.

@@ -41,7 +41,8 @@ func mayLackValues(fsys fs.FS, helm *fleetyaml.Helm) bool {
 func missingValues(file, name string) fleetyaml.Problem {
 	return fleetyaml.Problem{
 		File: file, Kind: fleetyaml.Note,
-		Message: fmt.Sprintf("%s names %q, which does not exist; as in Fleet, this is not an error, because the bundle has no chart", spellingIn(file).Name("helm.valuesFiles"), name),
+		Message: fmt.Sprintf("%s names %q, which does not exist; as in Fleet, this is not an error, because the bundle has no chart",
+			spellingIn(file).Name("helm.valuesFiles"), name),
 	}
 }
 

@@ -126,7 +126,8 @@ func (u *unpacking) unpack(archive *io.SectionReader, format string) error {
 		}
 		return u.tar(reader)
 	case "tar.zst":
-		reader, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxDictionary))
+		reader, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxDictionary))
 		if err != nil {
 			return err
 		}

@@ -147,13 +147,18 @@ func chartFolders(files []bundle.File) []string {
 const fileScheme = "file://"
 
 // dependency returns the files of one chart that another one depends on.
-func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder string, d *chart.Dependency, version string) ([]bundle.File, string, error) {
+func (f *Fetcher) dependency(ctx context.Context, files []bundle.File,
+	folder string, d *chart.Dependency, version string,
+) ([]bundle.File, string, error) {
 	address := strings.TrimSuffix(d.Repository, "/")
 	switch {
 	case address == "":
 		return nil, "", &FetchError{URL: d.Name, Reason: NotFound, Err: errors.New("it has no repository and is not in charts/")}
 	case strings.HasPrefix(address, "@"), strings.HasPrefix(address, "alias:"):
-		return nil, "", &FetchError{URL: address, Reason: Malformed, Err: errors.New("an alias is known only on the machine where it was added; set the URL of the repository")}
+		return nil, "", &FetchError{
+			URL: address, Reason: Malformed,
+			Err: errors.New("an alias is known only on the machine where it was added; set the URL of the repository"),
+		}
 	case strings.HasPrefix(address, fileScheme):
 		return beside(files, folder, d)
 	case strings.HasPrefix(address, ociScheme+"://"):
@@ -177,12 +182,18 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 func beside(files []bundle.File, folder string, d *chart.Dependency) ([]bundle.File, string, error) {
 	relative := strings.TrimPrefix(d.Repository, fileScheme)
 	at := path.Join(folder, relative)
-	missing := &FetchError{URL: d.Repository, Reason: NotFound, Err: errors.New("the bundle does not contain this chart, and nothing outside of the bundle is read")}
+	missing := &FetchError{
+		URL: d.Repository, Reason: NotFound,
+		Err: errors.New("the bundle does not contain this chart, and nothing outside of the bundle is read"),
+	}
 	if path.IsAbs(relative) || at == ".." || strings.HasPrefix(at, "../") {
 		return nil, "", missing
 	}
 	if strings.HasPrefix(folder+"/", at+"/") || at == "." {
-		return nil, "", &FetchError{URL: d.Repository, Reason: Malformed, Err: errors.New("the folder of the dependency contains the chart that depends on it")}
+		return nil, "", &FetchError{
+			URL: d.Repository, Reason: Malformed,
+			Err: errors.New("the folder of the dependency contains the chart that depends on it"),
+		}
 	}
 	found := below(files, at)
 	metadata, err := metadataOf(found, ".")

@@ -168,7 +168,8 @@ func changed(what, version, planned, found string) error {
 	}
 	const enough = 12 // Enough of a digest to distinguish two.
 	return &FetchError{URL: what, Reason: Changed, Err: fmt.Errorf(
-		"%s fetched with digest %.*s when it was planned, and has digest %.*s now; it was published again with other files", which, enough, planned, enough, found)}
+		"%s fetched with digest %.*s when it was planned, and has digest %.*s now; it was published again with other files",
+		which, enough, planned, enough, found)}
 }
 
 // files returns the files of a chart without its dependencies, its exact version, if it has one,
@@ -186,7 +187,10 @@ func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin)
 		return files, bundle.Pin{}, err
 	case bundle.Git:
 	}
-	return nil, bundle.Pin{}, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("git repositories are not fetched as archives")}
+	return nil, bundle.Pin{}, &FetchError{
+		URL: shown(at.URL), Reason: Malformed,
+		Err: errors.New("git repositories are not fetched as archives"),
+	}
 }
 
 // fromArchive downloads an archive and unpacks the chart in it.

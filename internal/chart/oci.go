@@ -153,7 +153,8 @@ type pulled struct {
 }
 
 func (r *registries) pullOnce(ctx context.Context, client *registryClient, reference string) (pulled, error) {
-	return r.pulled.Get(ctx, r.key(ctx, client, reference), fetching, func(ctx context.Context) (pulled, error) { return r.pull(ctx, client, reference) })
+	return r.pulled.Get(ctx, r.key(ctx, client, reference), fetching,
+		func(ctx context.Context) (pulled, error) { return r.pull(ctx, client, reference) })
 }
 
 func isNotFound(err error) bool {
@@ -167,7 +168,10 @@ func (r *registries) version(ctx context.Context, client *registryClient, versio
 	if client.reference != "" {
 		exact = cmp.Or(version, versionOf(client.reference))
 		if isDigest := strings.Contains(client.reference, ":"); !isDigest && tagOf(exact) != client.reference {
-			return "", "", &FetchError{URL: client.address, Reason: NotFound, Err: fmt.Errorf("version %q was requested, and the address contains %q", version, client.reference)}
+			return "", "", &FetchError{
+				URL: client.address, Reason: NotFound,
+				Err: fmt.Errorf("version %q was requested, and the address contains %q", version, client.reference),
+			}
 		}
 		return exact, client.reference, nil
 	}
@@ -262,11 +266,17 @@ func (c *registryClient) layer(ctx context.Context, reference string) (described
 	}
 	defer func() { _ = reader.Close() }()
 	if described.Size > maxManifest {
-		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest is larger than %d MiB", maxManifest>>20)}
+		return described, ocispec.Descriptor{}, &FetchError{
+			URL: c.address, Reason: TooLarge,
+			Err: fmt.Errorf("its manifest is larger than %d MiB", maxManifest>>20),
+		}
 	}
 	document, err := content.ReadAll(io.LimitReader(reader, maxManifest), described)
 	if errors.Is(err, content.ErrMismatchedDigest) {
-		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("the digest of its manifest differs from the one that the registry returned")}
+		return described, ocispec.Descriptor{}, &FetchError{
+			URL: c.address, Reason: Mismatch,
+			Err: errors.New("the digest of its manifest differs from the one that the registry returned"),
+		}
 	}
 	if err != nil {
 		return described, ocispec.Descriptor{}, err

@@ -46,7 +46,8 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 
 // repositoryOnce reads an index once for all callers.
 func (f *Fetcher) repositoryOnce(ctx context.Context, address string) (repository, error) {
-	return f.repositories.Get(ctx, f.access.boundary.KeyFor(ctx, scopeOf(address), address), fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
+	return f.repositories.Get(ctx, f.access.boundary.KeyFor(ctx, scopeOf(address), address),
+		fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 }
 
 // repository reads an index.
@@ -152,11 +153,17 @@ func noVersion(address, what, version string, versions []string) error {
 // archive returns the location of a version.
 func (r repository) archive(entry *repo.ChartVersion) (bundle.Location, error) {
 	if len(entry.URLs) == 0 {
-		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the index contains no archive URL for %s %s", entry.Name, entry.Version)}
+		return bundle.Location{}, &FetchError{
+			URL: shown(r.url), Reason: Malformed,
+			Err: fmt.Errorf("the index contains no archive URL for %s %s", entry.Name, entry.Version),
+		}
 	}
 	address, err := repo.ResolveReferenceURL(r.url, entry.URLs[0])
 	if err != nil {
-		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the archive URL of %s %s is not valid", entry.Name, entry.Version)}
+		return bundle.Location{}, &FetchError{
+			URL: shown(r.url), Reason: Malformed,
+			Err: fmt.Errorf("the archive URL of %s %s is not valid", entry.Name, entry.Version),
+		}
 	}
 	at := bundle.Location{Kind: bundle.Archive, URL: address, Format: "tar.gz"}
 	if entry.Digest != "" {

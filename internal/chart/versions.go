@@ -74,7 +74,10 @@ func (f *Fetcher) Versions(ctx context.Context, chart bundle.Chart) ([]string, e
 }
 
 func hasNoVersions(at bundle.Location) error {
-	return &FetchError{URL: shown(at.URL), Reason: NotFound, Err: errors.New("only a chart of a Helm repository or an OCI registry has versions")}
+	return &FetchError{
+		URL: shown(at.URL), Reason: NotFound,
+		Err: errors.New("only a chart of a Helm repository or an OCI registry has versions"),
+	}
 }
 
 // versions returns the versions of a chart, the newest first.

@@ -108,7 +108,8 @@ func (c *checker) item(node *yaml.Node, typ reflect.Type, path string) {
 // overrideTargets. Elsewhere, Fleet reports an error, because sigs.k8s.io/yaml does not see the
 // types of embedded structs (pkg/apis/fleet.cattle.io/v1alpha1/fleetyaml.go).
 func (c *checker) takesNumbers(path string) bool {
-	return c.inEntry && slices.ContainsFunc([]string{"clusterSelector.", "clusterGroupSelector.", "namespaceLabels.", "namespaceAnnotations."}, func(field string) bool {
+	fields := []string{"clusterSelector.", "clusterGroupSelector.", "namespaceLabels.", "namespaceAnnotations."}
+	return c.inEntry && slices.ContainsFunc(fields, func(field string) bool {
 		return strings.HasPrefix(strings.TrimPrefix(path, "overrideTargets."), field)
 	})
 }

@@ -65,7 +65,8 @@ func (v validator) imageScan(node *yaml.Node, scan ImageScan) {
 		v.report.fail(node, Invalid, "an entry of imageScans needs a tagName, which marks the lines that get the tag")
 	}
 	if strings.Contains(scan.TagName, ":") {
-		v.report.fail(lookup(node, "tagName"), Invalid, "tagName %q contains a colon, which begins the part of a marker: choose another name", scan.TagName)
+		v.report.fail(lookup(node, "tagName"), Invalid,
+			"tagName %q contains a colon, which begins the part of a marker: choose another name", scan.TagName)
 	}
 	if _, err := image.Canonical(scan.Image); err != nil {
 		v.report.fail(lookup(node, "image"), Invalid, "image: %v", err)
@@ -76,8 +77,10 @@ func (v validator) imageScan(node *yaml.Node, scan ImageScan) {
 	if scan.Policy.SemVer != nil && scan.Policy.Alphabetical != nil {
 		v.report.note(lookup(node, "policy", "alphabetical"), Note, "policy.alphabetical has no effect beside policy.semver, as in Fleet")
 	}
-	if order := scan.Policy.Alphabetical; order != nil && order.Order != "" && !strings.EqualFold(order.Order, "asc") && !strings.EqualFold(order.Order, "desc") {
-		v.report.fail(lookup(node, "policy", "alphabetical", "order"), Invalid, "policy.alphabetical.order %q is neither asc nor desc", order.Order)
+	if order := scan.Policy.Alphabetical; order != nil && order.Order != "" &&
+		!strings.EqualFold(order.Order, "asc") && !strings.EqualFold(order.Order, "desc") {
+		v.report.fail(lookup(node, "policy", "alphabetical", "order"), Invalid,
+			"policy.alphabetical.order %q is neither asc nor desc", order.Order)
 	}
 	if scan.SecretRef != nil {
 		v.report.note(lookup(node, "secretRef"), Note, "secretRef has no effect: credentials are those of the provider's registries")

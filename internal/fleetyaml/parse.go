@@ -121,7 +121,8 @@ func documents(data []byte) (*yaml.Node, []Problem) {
 			continue
 		}
 		if root != nil {
-			return nil, []Problem{at(&document, Invalid, "there is a second document, and Fleet reads only the first; move everything into the first")}
+			return nil, []Problem{at(&document, Invalid,
+				"there is a second document, and Fleet reads only the first; move everything into the first")}
 		}
 		root = document.Content[0]
 		if _, problem := measure(root); problem != nil {

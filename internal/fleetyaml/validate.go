@@ -13,8 +13,9 @@ func withoutEffect() map[string]string {
 	return map[string]string{
 		"allowedTargetNamespaceSelector": "Fleet's controllers set it; restrict who may change the Terraform configuration instead",
 		"correctDrift.keepFailHistory":   "failed revisions are always kept, as far as the history goes",
-		"downstreamResources":            "there is no management cluster to copy from; pass values in Terraform, or create the Secret on each cluster and let the chart's values come from it",
-		"overwrites":                     "Fleet's controllers set it; the apply moves objects between bundles",
+		"downstreamResources": "there is no management cluster to copy from; pass values in Terraform, or create the " +
+			"Secret on each cluster and let the chart's values come from it",
+		"overwrites": "Fleet's controllers set it; the apply moves objects between bundles",
 	}
 }
 
@@ -27,11 +28,13 @@ type validator struct {
 
 func (v validator) definition(root *yaml.Node, def Definition) {
 	if mode := def.TargetCustomizationMode; mode != "" && mode != FirstMatch && mode != AllMatches {
-		v.report.fail(lookup(root, "targetCustomizationMode"), Invalid, "%s %q is neither %s nor %s", option("targetCustomizationMode"), mode, FirstMatch, AllMatches)
+		v.report.fail(lookup(root, "targetCustomizationMode"), Invalid, "%s %q is neither %s nor %s",
+			option("targetCustomizationMode"), mode, FirstMatch, AllMatches)
 	}
 	if def.OverrideTargets != nil && len(def.OverrideTargets) == 0 {
 		v.report.note(lookup(root, "overrideTargets"), Note,
-			"%s is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group \"default\"", option("overrideTargets"))
+			"%s is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the "+
+				"cluster group \"default\"", option("overrideTargets"))
 	}
 	scans := lookup(root, "imageScans")
 	if len(def.ImageScans) > 0 && !v.imageScans {
@@ -41,7 +44,8 @@ func (v validator) definition(root *yaml.Node, def Definition) {
 		v.imageScan(lookup(scans, i), scan)
 	}
 	if len(def.Annotations) > 0 {
-		v.report.note(lookup(root, "annotations"), Note, "annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here")
+		v.report.note(lookup(root, "annotations"), Note,
+			"annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here")
 	}
 	for _, list := range []struct {
 		key   string
@@ -52,7 +56,8 @@ func (v validator) definition(root *yaml.Node, def Definition) {
 			v.criteria(lookup(items, i), item.Criteria)
 			if item.Helm != nil && item.Helm.DisableDependencyUpdate {
 				v.report.note(lookup(items, i, "helm", "disableDependencyUpdate"), Note,
-					"%s of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of the root", option("disableDependencyUpdate"))
+					"%s of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of "+
+						"the root", option("disableDependencyUpdate"))
 			}
 		}
 	}
@@ -85,7 +90,8 @@ func (v validator) rollout(node *yaml.Node, strategy RolloutStrategy) {
 	v.count(node, "maxUnavailablePartitions", strategy.MaxUnavailablePartitions)
 	v.count(node, "autoPartitionSize", strategy.AutoPartitionSize)
 	if len(strategy.Partitions) > 0 && (strategy.AutoPartitionSize != nil || strategy.AutoPartitionThreshold != nil) {
-		v.report.note(node, Note, "%s and %s of the rollout strategy have no effect beside partitions", option("autoPartitionSize"), option("autoPartitionThreshold"))
+		v.report.note(node, Note, "%s and %s of the rollout strategy have no effect beside partitions",
+			option("autoPartitionSize"), option("autoPartitionThreshold"))
 	}
 	partitions := lookup(node, "partitions")
 	for i, partition := range strategy.Partitions {

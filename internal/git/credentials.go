@@ -66,7 +66,10 @@ type access struct {
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config), boundary: config.Boundary, trust: config.Trust, cacheDir: config.CacheDir}
+	a := access{
+		anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config),
+		boundary:  config.Boundary, trust: config.Trust, cacheDir: config.CacheDir,
+	}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {

@@ -29,7 +29,8 @@ type ObjectFormatError struct {
 }
 
 func (e *ObjectFormatError) Error() string {
-	return fmt.Sprintf("%s uses the object format %s, and only sha1 is supported; use a copy of the repository in that format, or directory for a local checkout", e.URL, e.Format)
+	return fmt.Sprintf("%s uses the object format %s, and only sha1 is supported; use a copy of the repository in that format, "+
+		"or directory for a local checkout", e.URL, e.Format)
 }
 
 // AuthenticationError reports that a server requires other credentials, or that the configured
@@ -85,7 +86,8 @@ func (e *RepositoryNotFoundError) Error() string {
 	if e.Message != "" {
 		said = fmt.Sprintf(" (the server reported: %s)", e.Message)
 	}
-	return fmt.Sprintf("repository %s does not exist, or these credentials have no access to it; servers do not distinguish the two%s; check the URL, then: %s",
+	return fmt.Sprintf("repository %s does not exist, or these credentials have no access to it; servers do not distinguish the "+
+		"two%s; check the URL, then: %s",
 		e.URL, said, adviseCredentials(e.Prefix, e.Withheld))
 }
 
@@ -114,9 +116,11 @@ func (e *RevisionNotFoundError) Error() string {
 		return fmt.Sprintf("%s of %s does not exist: the repository is empty; push a commit first", e.Revision, e.Repo)
 	}
 	if e.Err != nil {
-		return fmt.Sprintf("%s could not be fetched from %s; it may have been deleted or overwritten, or not been pushed: %v", e.Revision, e.Repo, e.Err)
+		return fmt.Sprintf("%s could not be fetched from %s; it may have been deleted or overwritten, or not been pushed: %v",
+			e.Revision, e.Repo, e.Err)
 	}
-	return fmt.Sprintf("%s of %s does not exist; it may have been deleted or overwritten, or not been pushed (a commit needs all of its 40 digits)",
+	return fmt.Sprintf("%s of %s does not exist; it may have been deleted or overwritten, or not been pushed (a commit needs "+
+		"all of its 40 digits)",
 		e.Revision, e.Repo)
 }
 
@@ -148,7 +152,8 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("reading from %s: no data was received for %s; check the server, the network and proxy settings, and try again", e.URL, e.After)
+	return fmt.Sprintf("reading from %s: no data was received for %s; check the server, the network and proxy settings, and try again",
+		e.URL, e.After)
 }
 
 // Timeout marks the error as a timeout, as net.Error does.
@@ -162,7 +167,8 @@ type CertificateError struct {
 }
 
 func (e *CertificateError) Error() string {
-	return fmt.Sprintf("verifying the certificate of %s: %v; set ca_bundle to the certificate of the authority that signed it, in the matching entry of the provider's git map, or in tls for all servers", e.URL, e.Err)
+	return fmt.Sprintf("verifying the certificate of %s: %v; set ca_bundle to the certificate of the authority that signed it, "+
+		"in the matching entry of the provider's git map, or in tls for all servers", e.URL, e.Err)
 }
 
 func (e *CertificateError) Unwrap() error { return e.Err }
@@ -177,7 +183,8 @@ type MovedError struct {
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("%s redirects to %s, which does not receive the credentials of the former address: %v; if the repository has moved, change the URL to the new address",
+	return fmt.Sprintf("%s redirects to %s, which does not receive the credentials of the former address: %v; if the repository "+
+		"has moved, change the URL to the new address",
 		e.URL, e.To, e.Err)
 }
 
@@ -191,7 +198,8 @@ type HostKeyError struct {
 }
 
 func (e *HostKeyError) Error() string {
-	return fmt.Sprintf("verifying the host key of %s: %v%s; the connection may be intercepted, or the key of the server was changed: compare the key with the published one, then correct known_hosts",
+	return fmt.Sprintf("verifying the host key of %s: %v%s; the connection may be intercepted, or the key of the server was "+
+		"changed: compare the key with the published one, then correct known_hosts",
 		e.URL, e.Err, showFingerprint(e.Fingerprint))
 }
 
@@ -205,7 +213,8 @@ type UnknownHostError struct {
 }
 
 func (e *UnknownHostError) Error() string {
-	return fmt.Sprintf("verifying the host key of %s: %v%s; compare the key with the published one, and add it to known_hosts of the matching entry of the provider's git map",
+	return fmt.Sprintf("verifying the host key of %s: %v%s; compare the key with the published one, and add it to known_hosts "+
+		"of the matching entry of the provider's git map",
 		e.URL, e.Err, showFingerprint(e.Fingerprint))
 }
 
@@ -245,7 +254,8 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("downloading from %s: the download exceeds %d MiB; keep large files and their history in another repository, or use directory for a local checkout", e.URL, e.Limit>>20)
+	return fmt.Sprintf("downloading from %s: the download exceeds %d MiB; keep large files and their history in another "+
+		"repository, or use directory for a local checkout", e.URL, e.Limit>>20)
 }
 
 // LFSPointerError reports that git has only a pointer to a file in Git LFS, which is not

@@ -143,7 +143,8 @@ func (i *installation) exchange(ctx context.Context, proof string) (token string
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusCreated {
-		return "", time.Time{}, fmt.Errorf("status %d %s%s", response.StatusCode, http.StatusText(response.StatusCode), adviseApp(response.StatusCode))
+		return "", time.Time{}, fmt.Errorf("status %d %s%s", response.StatusCode,
+			http.StatusText(response.StatusCode), adviseApp(response.StatusCode))
 	}
 	var answer struct {
 		Token   string    `json:"token"`

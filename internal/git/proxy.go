@@ -32,7 +32,8 @@ const (
 )
 
 var (
-	errProxyURL     = errors.New("ALL_PROXY is not the URL of a proxy: http://, https:// or socks5://, a host and a port. Escape special characters of a password, such as %23 for #")
+	errProxyURL = errors.New("ALL_PROXY is not the URL of a proxy: http://, https:// or socks5://, a host and a port. " +
+		"Escape special characters of a password, such as %23 for #")
 	errSilentProxy  = fmt.Errorf("the proxy did not respond within %s", proxyTimeout)
 	errStrangeProxy = errors.New("it does not respond as an HTTP proxy does")
 )

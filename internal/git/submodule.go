@@ -102,7 +102,9 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 }
 
 // module fetches one submodule of the repository at.
-func (c *Client) module(ctx context.Context, at location, declared *config.Submodule, commit plumbing.Hash, hint Ref, left *atomic.Int64, nesting int) (tree, error) {
+func (c *Client) module(ctx context.Context, at location, declared *config.Submodule,
+	commit plumbing.Hash, hint Ref, left *atomic.Int64, nesting int,
+) (tree, error) {
 	switch {
 	case declared.URL == "":
 		return tree{}, errNoModule

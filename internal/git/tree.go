@@ -59,7 +59,10 @@ func newObjects(from *pack, commit plumbing.Hash) (*objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	o := &objects{pack: from, top: found.TreeHash, about: aboutOf(found), allStats: make(map[plumbing.Hash]treeStats), folders: make(map[plumbing.Hash][]entry)}
+	o := &objects{
+		pack: from, top: found.TreeHash, about: aboutOf(found),
+		allStats: make(map[plumbing.Hash]treeStats), folders: make(map[plumbing.Hash][]entry),
+	}
 	if _, err := o.stats(o.top, 0); err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}

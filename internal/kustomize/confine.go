@@ -59,7 +59,8 @@ func (c *confinement) folder(dir string) (reach, error) {
 func (c *confinement) reference(file, dir, name string) (reach, error) {
 	at := path.Join(dir, name)
 	isFolder := c.memory.IsDir(at)
-	if path.IsAbs(name) || !c.memory.Exists(at) || address.MatchString(name) || repository.MatchString(name) || (isFolder && remote.MatchString(name)) {
+	if path.IsAbs(name) || !c.memory.Exists(at) || address.MatchString(name) ||
+		repository.MatchString(name) || (isFolder && remote.MatchString(name)) {
 		return reach{}, &OutsideError{File: strings.TrimPrefix(file, "/"), Name: name}
 	}
 	if isFolder {
@@ -72,7 +73,8 @@ func (c *confinement) reference(file, dir, name string) (reach, error) {
 // own returns what a kustomization itself contains: objects can be written inline.
 func (c *confinement) own(file string, content types.Kustomization) (reach, error) {
 	if len(content.HelmCharts) > 0 || len(content.HelmChartInflationGenerator) > 0 || content.HelmGlobals != nil {
-		return reach{}, fmt.Errorf("%s has Helm charts, which are not permitted in a kustomization; use helm.chart of the fleet.yaml", strings.TrimPrefix(file, "/"))
+		return reach{}, fmt.Errorf("%s has Helm charts, which are not permitted in a kustomization; use helm.chart of the fleet.yaml",
+			strings.TrimPrefix(file, "/"))
 	}
 	size, err := c.file(file)
 	if err != nil {

@@ -40,7 +40,8 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s references %q, which is not in the bundle; nothing outside of a bundle is read, so copy it into the bundle", e.File, e.Name)
+	return fmt.Sprintf("%s references %q, which is not in the bundle; nothing outside of a bundle is read, so copy it into the bundle",
+		e.File, e.Name)
 }
 
 // Build returns all objects of the kustomization in the folder dir, as YAML documents in the order

@@ -116,7 +116,9 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 // objects were changed after the templates ran, one template quotes them all. Helm's own
 // post-renderer cannot be used for such changes: Helm does not pass hooks to it, while Fleet changes
 // hooks like all other objects (internal/helmdeployer/postrender.go).
-func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files, mapper meta.RESTMapper) (recorded *chart.Chart, outputs map[string]string, err error) {
+func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files,
+	mapper meta.RESTMapper,
+) (recorded *chart.Chart, outputs map[string]string, err error) {
 	switch {
 	case style.Helm && style.Kustomize || d.Options.Namespace != "":
 		objects, err := manifest.ParseAll([]byte(files.Objects))

@@ -53,7 +53,10 @@ func styleOf(d target.Deployment) (Style, error) {
 	var s Style
 	s.ChartDir, s.Helm = d.Bundle.ChartDirectory(d.Options.Helm)
 	if !s.Helm && d.Options.Helm != nil && d.Options.Helm.Chart != "" {
-		return Style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which contains no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
+		return Style{}, &ChartError{
+			Bundle: d.Bundle.Name,
+			Err:    fmt.Errorf("helm.chart names %q, which contains no %s", d.Options.Helm.Chart, chartutil.ChartfileName),
+		}
 	}
 	dir := ""
 	if d.Options.Kustomize != nil {

@@ -50,7 +50,10 @@ func readCRD(name string, content []byte, d target.Deployment) ([]*unstructured.
 			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: a %s has no name", name, object.GetKind())}
 		}
 		if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
-			return nil, &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: name, Namespace: d.Namespace, Spelling: d.Bundle.Spelling()}
+			return nil, &NotADefinitionError{
+				Kind: object.GetKind(), Name: object.GetName(),
+				File: name, Namespace: d.Namespace, Spelling: d.Bundle.Spelling(),
+			}
 		}
 	}
 	return objects, nil

@@ -121,7 +121,8 @@ type TooManyObjectsError struct {
 }
 
 func (e *TooManyObjectsError) Error() string {
-	return fmt.Sprintf("bundle %s: its objects have %d MiB, and the limit for a release is %d MiB; split the bundle", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
+	return fmt.Sprintf("bundle %s: its objects have %d MiB, and the limit for a release is %d MiB; split the bundle",
+		e.Bundle, e.Size>>20, manifest.MaxSize>>20)
 }
 
 // PublicText is the error without the size, which a template can make of a secret.

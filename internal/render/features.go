@@ -115,7 +115,8 @@ func (f *chartFeatures) readOverlaid(files []bundle.File, names []string) {
 // readFiles reads the files that a kustomization could have among its resources.
 func (f *chartFeatures) readFiles(files []bundle.File) {
 	for _, file := range files {
-		f.kinds = f.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) || bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
+		f.kinds = f.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) ||
+			bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
 	}
 }
 

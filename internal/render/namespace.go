@@ -20,7 +20,8 @@ type ClusterScopedError struct {
 }
 
 func (e *ClusterScopedError) Error() string {
-	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use %s instead of namespace to allow it", e.Kind, e.Name, e.Namespace, e.Spelling.Name("defaultNamespace"))
+	return fmt.Sprintf("%s %s is not namespaced, but the bundle is restricted to namespace %s; use %s instead of namespace to allow it",
+		e.Kind, e.Name, e.Namespace, e.Spelling.Name("defaultNamespace"))
 }
 
 // isRoot reports whether a kind has no namespace. Without a mapper, it recognizes only built-in kinds.

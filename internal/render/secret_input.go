@@ -129,7 +129,8 @@ func (c *Charts) withoutHiddenNames(d target.Deployment, rendering release.Rende
 		return rendering
 	}
 	return release.Rendering{
-		Chart: rendering.Chart, Version: rendering.Version, CRDs: rendering.CRDs, NamesVary: true, RenderEach: true, HidesContent: true, HidesNames: true,
+		Chart: rendering.Chart, Version: rendering.Version, CRDs: rendering.CRDs,
+		NamesVary: true, RenderEach: true, HidesContent: true, HidesNames: true,
 		Irreproducible: "the names of its objects are not written in its files, and can contain secret values",
 	}
 }

@@ -19,7 +19,8 @@ func checkWriteOnlyStyle(d target.Deployment, s Style) error {
 	}
 	switch {
 	case s.Helm:
-		return writeOnlyError(d, errors.New("the bundle is a Helm chart, which deploys only its templates; pass the secrets in values_wo, or the manifests in another bundle"))
+		return writeOnlyError(d, errors.New("the bundle is a Helm chart, which deploys only its templates; pass the secrets in "+
+			"values_wo, or the manifests in another bundle"))
 	case s.Kustomize:
 		return writeOnlyError(d, errors.New("the bundle is a kustomization, which lists its own files; pass the manifests in another bundle"))
 	}
@@ -37,8 +38,10 @@ func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.Buffere
 		switch {
 		case hasFile(files, file.Name) || hasFile(d.Bundle.Files, file.Name):
 			return nil, writeOnlyError(d, fmt.Errorf("the bundle already contains the file %q", file.Name))
-		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, OverlaysDir), !isManifest(file.Name, files), file.Name == "Chart.yaml":
-			return nil, writeOnlyError(d, fmt.Errorf("%q is not deployed: manifests end in .yaml, .yml or .json, are not called fleet.yaml, and are not below %s, %s or a folder with a bundle or chart of its own",
+		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, OverlaysDir),
+			!isManifest(file.Name, files), file.Name == "Chart.yaml":
+			return nil, writeOnlyError(d, fmt.Errorf("%q is not deployed: manifests end in .yaml, .yml or .json, are not called "+
+				"fleet.yaml, and are not below %s, %s or a folder with a bundle or chart of its own",
 				file.Name, templatesDir, OverlaysDir))
 		}
 		stream, err := rawManifest(file)

@@ -57,7 +57,8 @@ func Marked(text string) bool { return strings.Contains(text, marker) }
 // Encrypted reports whether a file is YAML or JSON that SOPS has encrypted: one of its
 // documents has SOPS' metadata.
 func Encrypted(content []byte) bool {
-	if !bytes.Contains(content, []byte(metadataKey)) || !bytes.Contains(content, []byte("lastmodified")) && !bytes.Contains(content, []byte(marker)) {
+	if !bytes.Contains(content, []byte(metadataKey)) ||
+		!bytes.Contains(content, []byte("lastmodified")) && !bytes.Contains(content, []byte(marker)) {
 		return false
 	}
 	if len(content) > maxSize {

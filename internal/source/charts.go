@@ -175,7 +175,9 @@ func (c chartSources) chartsForDependencies(spec Spec) Charts {
 }
 
 // fetchChart fetches a chart from any kind of location, with its dependencies unless alone is true.
-func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart,
+	pin bundle.Pin, alone bool,
+) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
@@ -197,7 +199,9 @@ func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Ch
 }
 
 // fetchLimited fetches a chart with charts, and its dependencies without credentials.
-func (c chartSources) fetchLimited(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+func (c chartSources) fetchLimited(ctx context.Context, charts Charts,
+	chart bundle.Chart, pin bundle.Pin,
+) ([]bundle.File, bundle.Pin, error) {
 	dependencies := bundle.Pin{Dependencies: pin.Dependencies}
 	pin.Dependencies = nil
 	files, found, err := charts.FetchAlone(ctx, chart, pin)
@@ -209,7 +213,9 @@ func (c chartSources) fetchLimited(ctx context.Context, charts Charts, chart bun
 	return slices.Concat(files, added), found, err
 }
 
-func (c chartSources) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+func (c chartSources) fetchFromGit(ctx context.Context, spec Spec,
+	at bundle.Location, pin bundle.Pin, alone bool,
+) ([]bundle.File, bundle.Pin, error) {
 	if c.git == nil {
 		return nil, bundle.Pin{}, errNoGit
 	}
@@ -236,7 +242,8 @@ func (c chartSources) fetchFromGit(ctx context.Context, spec Spec, at bundle.Loc
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil
 	}
-	dependencies, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies, Digest: pin.Digest})
+	dependencies, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, files, ".",
+		bundle.Pin{Dependencies: pin.Dependencies, Digest: pin.Digest})
 	pin.Version = commit
 	return append(files, dependencies...), pin, err
 }

@@ -135,7 +135,8 @@ func Decode(text string) (Descriptor, error) {
 		return Descriptor{}, errNoDescriptor
 	}
 	if e.Version != version {
-		return Descriptor{}, fmt.Errorf("the descriptor of a bundle has version %d, and this release of the provider supports version %d; use the release that wrote the state, or a newer one",
+		return Descriptor{}, fmt.Errorf("the descriptor of a bundle has version %d, and this release of the provider supports "+
+			"version %d; use the release that wrote the state, or a newer one",
 			e.Version, version)
 	}
 	var d Descriptor
@@ -145,7 +146,8 @@ func Decode(text string) (Descriptor, error) {
 	return d, d.validate()
 }
 
-var errNoDescriptor = errors.New("this is not the descriptor of a bundle; use the bundles attribute of fleet_gitrepo or fleet_bundle unchanged")
+var errNoDescriptor = errors.New("this is not the descriptor of a bundle; use the bundles attribute of fleet_gitrepo or " +
+	"fleet_bundle unchanged")
 
 func decompress(packed string) ([]byte, error) {
 	compressed, err := base64.StdEncoding.DecodeString(packed)

@@ -19,7 +19,8 @@ func (e *DigestMismatchError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("bundle %s is no longer in %s; the content changed since it was planned, plan again", e.Bundle, e.Where)
 	}
-	return fmt.Sprintf("bundle %s in %s has digest %s, and digest %s was planned; the content changed since then, plan again", e.Bundle, e.Where, e.Got, e.Want)
+	return fmt.Sprintf("bundle %s in %s has digest %s, and digest %s was planned; the content changed since then, plan again",
+		e.Bundle, e.Where, e.Got, e.Want)
 }
 
 // DirectoryError reports that a directory cannot be opened.

@@ -69,7 +69,9 @@ func compareCharts(a, b bundle.Chart) int {
 // FollowCharts finds the newest version that each chart allows. spec limits what is fetched and where
 // credentials are sent. If the versions of a chart cannot be read, its version in before is kept, and failed
 // contains the error.
-func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart, before FollowedCharts) (found FollowedCharts, failed []error) {
+func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart,
+	before FollowedCharts,
+) (found FollowedCharts, failed []error) {
 	versions := make([]string, len(charts))
 	errs := each(len(charts), func(int) string { return "looking for versions of a chart" }, func(i int) (err error) {
 		versions[i], err = s.charts.version(ctx, spec, charts[i])

@@ -74,11 +74,17 @@ func imageScans(bundles []bundle.Bundle) ([]ImageScan, error) {
 				continue
 			}
 			if first, twice := from[entry.TagName]; twice {
-				return nil, &ImageError{TagName: entry.TagName, Image: entry.Image, Err: fmt.Errorf("the tagName must be unique in a repository, and bundles %s and %s use it", first, b.Name)}
+				return nil, &ImageError{
+					TagName: entry.TagName, Image: entry.Image,
+					Err: fmt.Errorf("the tagName must be unique in a repository, and bundles %s and %s use it", first, b.Name),
+				}
 			}
 			from[entry.TagName] = b.Name
 			if scans = append(scans, ImageScan{TagName: entry.TagName, Image: entry.Image, Policy: entry.Policy}); len(scans) > maxImageScans {
-				return nil, &ImageError{TagName: entry.TagName, Image: entry.Image, Err: fmt.Errorf("the repository has more than %d imageScans", maxImageScans)}
+				return nil, &ImageError{
+					TagName: entry.TagName, Image: entry.Image,
+					Err: fmt.Errorf("the repository has more than %d imageScans", maxImageScans),
+				}
 			}
 		}
 	}

@@ -113,7 +113,10 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	if err != nil {
 		return Planned{Broken: made.Broken}, err
 	}
-	planned := Planned{Commit: commit, Pinned: pinned || r.Kept, Warnings: made.Warnings, Broken: made.Broken, Images: made.Images, Found: made.charts()}
+	planned := Planned{
+		Commit: commit, Pinned: pinned || r.Kept, Warnings: made.Warnings,
+		Broken: made.Broken, Images: made.Images, Found: made.charts(),
+	}
 	lasts := func(bundle Generated) bool { return r.Kept || pinned && bundle.Pinned }
 	planned.Elements, err = s.merge(made.Bundles, r.Prior, lasts)
 	r.hold(planned.Elements, made.Broken)

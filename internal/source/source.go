@@ -88,8 +88,12 @@ type Config struct {
 // New makes an empty Store.
 func New(c Config) *Store {
 	return &Store{
-		git: c.Git, charts: chartSources{git: c.Git, charts: c.Charts, public: c.PublicCharts}, images: imageRegistries{registry: c.Images, public: c.PublicImages},
-		reader: bundle.Reader{Keys: c.Keys, IgnoreRules: c.IgnoreRules}, describe: c.Describe, bundles: make(map[string]*bundle.Bundle),
+		git:      c.Git,
+		charts:   chartSources{git: c.Git, charts: c.Charts, public: c.PublicCharts},
+		images:   imageRegistries{registry: c.Images, public: c.PublicImages},
+		reader:   bundle.Reader{Keys: c.Keys, IgnoreRules: c.IgnoreRules},
+		describe: c.Describe,
+		bundles:  make(map[string]*bundle.Bundle),
 	}
 }
 

@@ -32,7 +32,8 @@ func (c Capabilities) With(apis []string) Capabilities {
 
 // Equal reports whether charts read the same from both.
 func (c Capabilities) Equal(other Capabilities) bool {
-	return c.Version == other.Version && c.Major == other.Major && c.Minor == other.Minor && c.MayGrow == other.MayGrow && slices.Equal(c.APIs, other.APIs)
+	return c.Version == other.Version && c.Major == other.Major && c.Minor == other.Minor &&
+		c.MayGrow == other.MayGrow && slices.Equal(c.APIs, other.APIs)
 }
 
 // Completed adds the earlier kinds of API versions that are silent now: an API whose server is down

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Input is everything that decides about deployments. Deployments changes nothing in it.
@@ -374,7 +375,8 @@ const maxServiceAccountName = 63
 func (d Deployment) CheckNames() error {
 	if len(validation.IsDNS1123Label(d.Namespace)) > 0 {
 		return fmt.Errorf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
-			"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", d.Namespace, validation.DNS1123LabelMaxLength)
+			"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use "+
+			"target_customizations", d.Namespace, validation.DNS1123LabelMaxLength)
 	}
 	account := d.Options.ServiceAccount
 	if account != "" && (len(account) > maxServiceAccountName || len(validation.IsDNS1123Subdomain(account)) > 0) {

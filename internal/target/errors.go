@@ -67,5 +67,6 @@ type ReleaseNameError struct {
 
 // Error describes the names that Helm accepts.
 func (e *ReleaseNameError) Error() string {
-	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
+	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", "+
+		"with a letter or digit at both ends", e.Name, maxReleaseName)
 }

@@ -145,7 +145,10 @@ func (t *templating) newTemplates(values map[string]any) (*templates, error) {
 		return nil, &TemplateError{Place: valuesPlace, Err: err}
 	}
 	made := &templates{
-		values: values, hasValues: bytes.Contains(text, []byte(LeftDelim)), keys: slices.Sorted(maps.Keys(t.helm.TemplateValues)), namespace: t.namespace,
+		values:    values,
+		hasValues: bytes.Contains(text, []byte(LeftDelim)),
+		keys:      slices.Sorted(maps.Keys(t.helm.TemplateValues)),
+		namespace: t.namespace,
 	}
 	if made.hasValues {
 		made.set.Templates = append(made.set.Templates, Template{Place: valuesPlace, Text: string(text)})

@@ -80,10 +80,12 @@ func (d Deployment) checkNamespaceLabels() error {
 		}
 		hint := ""
 		if strings.Contains(value, LeftDelim) {
-			hint = ". Templates (${ ... }) have no effect for a cluster without labels, or with " + d.Bundle.Spelling().Name("helm.disablePreProcess")
+			hint = ". Templates (${ ... }) have no effect for a cluster without labels, or with " +
+				d.Bundle.Spelling().Name("helm.disablePreProcess")
 		}
 		// The error does not contain the value: template values of a cluster can be secret.
-		return fmt.Errorf("%s: what %s is set to is not a valid value of a label: use up to %d letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends%s",
+		return fmt.Errorf("%s: what %s is set to is not a valid value of a label: use up to %d letters, digits, \"-\", \"_\" and "+
+			"\".\", with a letter or digit at both ends%s",
 			d.Bundle.Spelling().Name(labelsOption), key, validation.LabelValueMaxLength, hint)
 	}
 	return nil

@@ -104,7 +104,8 @@ func (p place) value(of reflect.Type, path string) *schema {
 // item returns the schema of an element of a list or map at a path.
 func (p place) item(of reflect.Type, path string) *schema {
 	top, _, _ := strings.Cut(path, ".")
-	if of.Kind() == reflect.String && p.takesNumbers && slices.Contains([]string{"clusterSelector", "clusterGroupSelector", "namespaceLabels", "namespaceAnnotations"}, top) {
+	if of.Kind() == reflect.String && p.takesNumbers &&
+		slices.Contains([]string{"clusterSelector", "clusterGroupSelector", "namespaceLabels", "namespaceAnnotations"}, top) {
 		return scalar()
 	}
 	return p.value(of, path)

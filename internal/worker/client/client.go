@@ -64,7 +64,9 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 }
 
 // Upgrade implements render.Sandbox.
-func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (release.Rendering, error) {
+func (c *Client) Upgrade(ctx context.Context, d target.Deployment,
+	revision render.Revision, lookup render.Lookup,
+) (release.Rendering, error) {
 	d = d.WithoutContent() // No plan may depend on it.
 	request := newRequest(d)
 	request.Revision = revision
@@ -133,7 +135,8 @@ func (e *callError) PublicText() string {
 }
 
 func notRendered(spent *worker.BudgetError) error {
-	return &callError{err: fmt.Errorf("not rendered: %w, the budget for all failures; correct those templates, or raise render_timeout of the provider", spent)}
+	return &callError{err: fmt.Errorf("not rendered: %w, the budget for all failures; correct those templates, or raise "+
+		"render_timeout of the provider", spent)}
 }
 
 // describe names a bundle and the chart that its options name, if any. It cannot name the template
@@ -159,7 +162,8 @@ func explain(err error, d target.Deployment) error {
 		return &worker.HandlerError{Text: mask.WithoutMiddle(d.Mask(failed.Text), maxText)}
 	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
-		return fmt.Errorf("%w, the render_timeout of the provider; raise it if the chart is large, otherwise look for a loop in its templates", err)
+		return fmt.Errorf("%w, the render_timeout of the provider; raise it if the chart is large, otherwise look for a loop in "+
+			"its templates", err)
 	}
 	return err
 }

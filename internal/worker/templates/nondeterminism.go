@@ -20,7 +20,8 @@ func isNonDeterministic(function string) bool {
 		"shuffle", "uuidv4", "encryptAES", lookupFunction:
 		return true
 	}
-	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) || isLaborious(function) || strings.HasPrefix(function, "rand")
+	return isUnordered(function) || isUnsupported(function) || isForeignLookup(function) ||
+		isLaborious(function) || strings.HasPrefix(function, "rand")
 }
 
 // isLaborious reports whether a function makes a key or a hash that takes long.

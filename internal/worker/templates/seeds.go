@@ -122,7 +122,8 @@ func (s *seed) texts() template.FuncMap {
 		"shuffle": func(text string) string { return string(inOrder(s, []rune(text))) },
 		"uuidv4": func() string {
 			const hex = "0123456789abcdef"
-			return s.text(8, hex) + "-" + s.text(4, hex) + "-4" + s.text(3, hex) + "-a" + s.text(3, hex) + "-" + s.text(12, hex) // the parts of a UUID
+			// the parts of a UUID
+			return s.text(8, hex) + "-" + s.text(4, hex) + "-4" + s.text(3, hex) + "-a" + s.text(3, hex) + "-" + s.text(12, hex)
 		},
 		"bcrypt": func(string) string { return bcrypt() },
 		"htpasswd": func(user, _ string) string {
@@ -154,7 +155,10 @@ func (s *seed) certificates() template.FuncMap {
 	}
 	return template.FuncMap{
 		"genPrivateKey": func(kind string) string {
-			kinds := map[string]string{"": "RSA PRIVATE KEY", "rsa": "RSA PRIVATE KEY", "dsa": "DSA PRIVATE KEY", "ecdsa": "EC PRIVATE KEY", "ed25519": "PRIVATE KEY"}
+			kinds := map[string]string{
+				"": "RSA PRIVATE KEY", "rsa": "RSA PRIVATE KEY",
+				"dsa": "DSA PRIVATE KEY", "ecdsa": "EC PRIVATE KEY", "ed25519": "PRIVATE KEY",
+			}
 			if named, ok := kinds[kind]; ok {
 				return block(named)
 			}

@@ -48,7 +48,10 @@ func checkSize(d target.Deployment, made rendered, documents []diff.Document) er
 			return err
 		}
 	}
-	record := &helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: d.PlainValues(), Manifest: stream, Info: &helmrelease.Info{}}
+	record := &helmrelease.Release{
+		Name: d.Release, Namespace: d.Namespace,
+		Chart: installed, Config: d.PlainValues(), Manifest: stream, Info: &helmrelease.Info{},
+	}
 	// The fast compression is worse than that of Helm, and is enough for most charts.
 	for _, level := range []int{gzip.BestSpeed, gzip.BestCompression} {
 		if size, err = recordSize(record, level); err != nil || size <= render.MaxStored {

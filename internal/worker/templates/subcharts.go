@@ -41,7 +41,8 @@ func invalidSubchartValues(c *chart.Chart, values map[string]any, place string) 
 		at := place + child.Name()
 		below, isMap := found.(map[string]any)
 		if !isMap {
-			return fmt.Errorf("%s is %s, and the subchart %s reads its values from it; set it to a map, such as {}, or remove it", at, kindOf(found), child.Name())
+			return fmt.Errorf("%s is %s, and the subchart %s reads its values from it; set it to a map, such as {}, or remove it",
+				at, kindOf(found), child.Name())
 		}
 		if err := invalidSubchartValues(child, below, at+"."); err != nil {
 			return err

@@ -96,7 +96,8 @@ func withHelpers(d target.Deployment, err error) error {
 	}
 	for _, file := range d.Bundle.Files {
 		if strings.HasPrefix(file.Name, "templates/") && path.Ext(file.Name) == ".tpl" {
-			return fmt.Errorf("%w (%s is not read: without a Chart.yaml, as in Fleet, only .yaml, .yml and .json files below templates/ are templates)", err, file.Name)
+			return fmt.Errorf("%w (%s is not read: without a Chart.yaml, as in Fleet, only .yaml, .yml and .json files below "+
+				"templates/ are templates)", err, file.Name)
 		}
 	}
 	return err
@@ -112,7 +113,8 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 	if err := processDependencies(d, loaded, values); err != nil {
 		return nil, err
 	}
-	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.Capabilities.KubeVersion.String()) {
+	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion &&
+		!chartutil.IsCompatibleRange(wants, p.Capabilities.KubeVersion.String()) {
 		return nil, &render.KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.Capabilities.KubeVersion.String()}
 	}
 	options := chartutil.ReleaseOptions{
@@ -148,7 +150,9 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 
 // kustomizedObjects returns the objects of a kustomization, which includes those of its chart if it
 // has one.
-func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style,
+	objects []*unstructured.Unstructured,
+) ([]*unstructured.Unstructured, error) {
 	built, err := r.kustomized(d, made, objects)
 	if err != nil {
 		return nil, err

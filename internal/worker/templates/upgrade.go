@@ -13,7 +13,9 @@ import (
 )
 
 // Upgrade renders a deployment as an upgrade of its release, see render.Sandbox.
-func (r *Renderer) Upgrade(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (release.Rendering, error) {
+func (r *Renderer) Upgrade(ctx context.Context, d target.Deployment,
+	revision render.Revision, lookup render.Lookup,
+) (release.Rendering, error) {
 	p := Environment{
 		Capabilities: chartutil.DefaultCapabilities.Copy(), anyVersion: true, Revision: revision.Number, Upgrade: revision.Upgrade,
 		Lookup: func(apiVersion, kind, namespace, name string) (map[string]any, error) {
