@@ -130,7 +130,7 @@ type Customization struct {
 }
 
 // Customizations returns the entries of Targets and TargetCustomizations.
-func (d *Definition) Customizations() []*Customization {
+func (d Definition) Customizations() []*Customization {
 	var all []*Customization
 	for _, list := range [][]Customization{d.Targets, d.TargetCustomizations} {
 		for i := range list {
@@ -140,8 +140,8 @@ func (d *Definition) Customizations() []*Customization {
 	return all
 }
 
-// AllOptions returns the options of the root, and those of each customization.
-func (d *Definition) AllOptions() []*Options {
+// AllOptions returns the options of the root, and those of each customization, for readers.
+func (d Definition) AllOptions() []*Options {
 	all := []*Options{&d.Options}
 	for _, customization := range d.Customizations() {
 		all = append(all, &customization.Options)
