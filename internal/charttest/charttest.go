@@ -98,6 +98,7 @@ func (s *Server) Redirect(path, to string) string {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	fault := s.traffic.note(r)
+	defer s.traffic.end()
 	switch fault {
 	case Fail, FailOnce:
 		http.Error(w, "the server is being maintained", http.StatusServiceUnavailable)

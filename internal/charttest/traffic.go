@@ -11,6 +11,7 @@ type traffic struct {
 	mu       sync.Mutex
 	faults   map[string]Fault // By path.
 	requests map[string]int   // By path.
+	running  int              // Requests without a whole response.
 	seen     []string         // Authorization headers.
 }
 
@@ -20,6 +21,13 @@ func (s *Server) Break(path string, fault Fault) { s.traffic.spoil(path, fault) 
 // Requests counts the requests for paths that begin with prefix, refused ones
 // too.
 func (s *Server) Requests(prefix string) int { return s.traffic.count(prefix) }
+
+// Running counts the requests that wait for their response.
+func (s *Server) Running() int {
+	s.traffic.mu.Lock()
+	defer s.traffic.mu.Unlock()
+	return s.traffic.running
+}
 
 // Authorizations returns the Authorization headers that clients have sent, in their order.
 func (s *Server) Authorizations() []string { return s.traffic.authorizations() }
@@ -53,6 +61,7 @@ func (t *traffic) note(r *http.Request) Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.requests[r.URL.Path]++
+	t.running++
 	if header := r.Header.Get("Authorization"); header != "" {
 		t.seen = append(t.seen, header)
 	}
@@ -61,4 +70,10 @@ func (t *traffic) note(r *http.Request) Fault {
 		delete(t.faults, r.URL.Path)
 	}
 	return fault
+}
+
+func (t *traffic) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running--
 }

@@ -80,7 +80,7 @@ func customizationAttributes() map[string]schema.Attribute {
 // and in each customization.
 func Options() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"default_namespace": framework.OptionalString("Namespace of the release, and of objects without a namespace."),
+		"default_namespace": framework.OptionalString("Namespace of the release, and of objects without a namespace. Default: `default`."),
 		"namespace": framework.OptionalString(
 			"Namespace of the release and of all its objects; a cluster-scoped object is an error."),
 		"namespace_labels": framework.OptionalStringMap(
@@ -130,7 +130,7 @@ func helmAttributes() map[string]schema.Attribute {
 		"repo":  framework.OptionalString("Repository of the chart, for a chart outside the bundle."),
 		"version": framework.OptionalString("Version of a chart outside the bundle, or a constraint. It has no effect on a " +
 			"chart in the bundle."),
-		"release_name": framework.OptionalString("Name of the release. Default: derived from the bundle's name."),
+		"release_name": framework.OptionalString("Name of the release. Default: derived from the bundle's name, as the function `release_name` does."),
 		"values": schema.StringAttribute{
 			Optional: true, CustomType: framework.YAMLType{},
 			MarkdownDescription: "Values as YAML or JSON, for example by `yamlencode`. `${ }` in them is a template over the " +
@@ -144,7 +144,7 @@ func helmAttributes() map[string]schema.Attribute {
 			"secret_key_ref":     framework.OptionalObject("A Secret.", reference),
 		}),
 		"template_values": framework.OptionalStringMap("Top-level values, each from a template."),
-		"timeout_seconds": framework.OptionalNumber("How long to wait for the release's objects to be ready."),
+		"timeout_seconds": framework.OptionalNumber("How long to wait for the release's objects to be ready. Default: `deployment_timeout` of the target."),
 		"max_history":     framework.OptionalNumber("Revisions to keep, instead of the target's `max_history`."),
 		"atomic": framework.OptionalBool("Roll back when an install or upgrade fails. Waits until the objects are ready, " +
 			"also where the target has `wait = false`."),
