@@ -230,7 +230,7 @@ func (c *Client) Write(
 
 // Uninstall implements run.Writer.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	acting, err := actingAs(c, removal.Known.UninstallPolicy.ServiceAccount)
+	acting, err := actingAs(c, removal.Known.ServiceAccount)
 	if err != nil {
 		return release.Removed{}, err
 	}

@@ -98,11 +98,7 @@ func (r recording) rules() []target.Rule {
 	if r.GitRepo.Targets == nil {
 		return []target.Rule{{ClusterSelector: &fleetyaml.Selector{}}}
 	}
-	rules := make([]target.Rule, len(r.GitRepo.Targets))
-	for i, criteria := range r.GitRepo.Targets {
-		rules[i] = target.Rule(criteria)
-	}
-	return rules
+	return r.GitRepo.Targets
 }
 
 func readCorpus(t *testing.T, dir string) *corpus {

@@ -137,7 +137,7 @@ func restrictionsOf(t *testing.T, r recording, b *bundle.Bundle) []any {
 		return restrictions
 	}
 	for _, rule := range r.rules() {
-		restrictions = append(restrictions, asJSON(t, fleetyaml.Criteria(rule)))
+		restrictions = append(restrictions, asJSON(t, rule))
 	}
 	return restrictions
 }

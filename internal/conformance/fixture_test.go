@@ -235,12 +235,8 @@ func showCharts(b *bundle.Bundle) string {
 func (m *made) deployments(t *testing.T, bundles ...*bundle.Bundle) target.Result {
 	t.Helper()
 
-	rules := make([]target.Rule, len(m.settings.Rules))
-	for i, criteria := range m.settings.Rules {
-		rules[i] = target.Rule(criteria)
-	}
 	result, err := target.Deployments(t.Context(), target.Input{
-		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups, Evaluator: templates.InProcess{},
+		Bundles: bundles, Rules: m.settings.Rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups, Evaluator: templates.InProcess{},
 	})
 	if err != nil {
 		t.Fatal(err)

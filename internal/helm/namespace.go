@@ -30,7 +30,7 @@ import (
 // annotations of the bundle. It does so before any object is written: labels of Pod Security
 // decide which pods may start.
 func (c *Client) prepareNamespace(ctx context.Context, d target.Deployment, w release.Write, observed *release.Observed) error {
-	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys || w.Known != nil && w.Known.UninstallPolicy.NamespaceKeys
+	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys || w.Known != nil && w.Known.NamespaceKeys
 	if observed == nil {
 		if err := c.makeNamespace(ctx, d, w.Mark); err != nil {
 			return err

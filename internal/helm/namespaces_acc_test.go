@@ -72,7 +72,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 			}()
 			<-reached
 			known := o.known(written.Revision)
-			known.UninstallPolicy.DeleteNamespace = true
+			known.DeleteNamespace = true
 			removed, err := o.uninstall(known)
 			close(proceed)
 			if err != nil {

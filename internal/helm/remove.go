@@ -36,7 +36,7 @@ import (
 // object is removed only if its own annotations name this release, and if it is in the
 // namespace that the release is restricted to.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	if removal.Known.UninstallPolicy.KeepResources {
+	if removal.Known.KeepResources {
 		return release.Removed{}, c.records.remove(ctx, observed)
 	}
 	removed, err := c.uninstallRelease(ctx, observed, removal)

@@ -338,7 +338,7 @@ func (p *diffPreview) removalNotes(change comparedChange, uid string, observed r
 	if action != release.Uninstall {
 		return []string{"it is not removed: " + cmp.Or(observed.Mark.OwnerText(), "another owner") + " has taken it over"}
 	}
-	if p.prior[change.key].Known.UninstallPolicy.KeepResources {
+	if p.prior[change.key].Known.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
 	}
 	return nil

@@ -177,7 +177,7 @@ func TestRemovalUsesWhatStateKnows(t *testing.T) {
 	there.Mark.UninstallPolicy = release.UninstallPolicy{DeleteNamespace: true, KeepResources: true, ServiceAccount: "somebody-else"}
 	clusters["c1"].put(there)
 	prior := recordOfWrite(web)
-	prior.Known.UninstallPolicy.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
+	prior.Known.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
 	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 	asked.Remove = []deploy.Key{key("c1", "web")}
 	expectNoFailures(t, clusters.runner().Apply(t.Context(), asked).Failures)
