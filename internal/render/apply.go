@@ -128,10 +128,11 @@ func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files 
 		if objects, err = Confine(objects, d, mapper); err != nil {
 			return nil, nil, err
 		}
-		if recorded, err = ChangedChart(loaded, objects, files.CRDs); err != nil {
+		stream, err := manifest.Join(objects)
+		if err != nil {
 			return nil, nil, err
 		}
-		stream, err := manifest.Join(objects)
+		recorded, err = ChangedChart(loaded, stream, files.CRDs)
 		return recorded, map[string]string{templateOf(loaded, changedFile): stream}, err
 	case style.Kustomize:
 		recorded, err = quotingChart(*loaded.Metadata, builtFile, []byte(files.Objects), nil)

@@ -9,10 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
 const (
@@ -44,15 +41,11 @@ func quoted(name string, stream []byte) []*loader.BufferedFile {
 	}
 }
 
-// ChangedChart returns a chart that replaces original. It renders only objects, and has the files
+// ChangedChart returns a chart that replaces original. It renders only stream, and has the files
 // crds below crds/.
-func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, crds [][]byte) (*chart.Chart, error) {
+func ChangedChart(original *chart.Chart, stream string, crds [][]byte) (*chart.Chart, error) {
 	metadata := *original.Metadata
 	metadata.Dependencies = nil
-	stream, err := manifest.Join(objects)
-	if err != nil {
-		return nil, err
-	}
 	return quotingChart(metadata, changedFile, []byte(stream), crds)
 }
 
