@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -28,6 +29,8 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		maps.Copy(labels, def.Labels)
 		def.Labels = labels
 	}
+	// The caller keeps its definition.
+	def.Targets, def.TargetCustomizations = slices.Clone(def.Targets), slices.Clone(def.TargetCustomizations)
 	if o.ServiceAccount != "" {
 		// In Fleet, a customization in the repository can choose another account. Here it cannot,
 		// because it would act with rights that were not given to the repository.
