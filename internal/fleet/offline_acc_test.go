@@ -47,7 +47,7 @@ func TestAccOffline(t *testing.T) {
 		t.Fatalf("failures: got %v, want one on c3", failures)
 	}
 	if _, is := errors.AsType[*offlineError](failures[0].Err); !is {
-		t.Errorf("failure: got %v, want an OfflineError", failures[0].Err)
+		t.Errorf("failure: got %v, want an offlineError", failures[0].Err)
 	}
 	got := []string{valueOf(t, fleet, "c1", namespace, "plain", "value"), valueOf(t, fleet, "c3", namespace, "plain", "value")}
 	if diff := cmp.Diff([]string{"2", "1"}, got); diff != "" {
