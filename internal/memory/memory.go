@@ -47,7 +47,8 @@ func AdjustCollector() {
 	if !adjusts() {
 		return
 	}
-	for current := 0; ; time.Sleep(gcCheck) {
+	current := adjusted(0)
+	for range time.Tick(gcCheck) {
 		current = adjusted(current)
 	}
 }

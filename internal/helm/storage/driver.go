@@ -276,8 +276,8 @@ func (d *Driver) isSound(key string, record *helmrelease.Release) bool {
 		RecordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
-// Delete deletes a record unless the removal holds it. It leaves a pinned record without an error.
-// Helm's own Delete reads the record first.
+// Delete deletes a record. It returns an error if the removal has to keep its records. A pinned record
+// stays, without an error. Helm's own Delete reads the record first.
 func (d *Driver) Delete(key string) (*helmrelease.Release, error) {
 	if d.options.Removal != nil {
 		if err := d.options.Removal.Hold(); err != nil {
