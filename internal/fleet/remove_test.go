@@ -14,7 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 )
 
-// Fleet deletes the BundleDeployments of a Bundle one after the other, in its own order. The
+// Fleet deletes the BundleDeployments of all Bundles one after the other, in its own order. The
 // removal waits as long as another one is deleted within a minute.
 func TestAwaitDropped(t *testing.T) {
 	t.Parallel()
@@ -22,12 +22,15 @@ func TestAwaitDropped(t *testing.T) {
 	for name, test := range map[string]struct {
 		deleted int // of the clusters, the last one first
 		pause   time.Duration
+		others  int      // BundleDeployments of another Bundle that are deleted before
 		want    []string // the clusters whose BundleDeployments are left
 	}{
-		"slow":  {deleted: clusters, pause: forgetTime * 2 / 3},
-		"stuck": {deleted: 3, pause: forgetTime * 2 / 3, want: []string{"c0", "c1"}},
-		"none":  {want: []string{"c0", "c1", "c2", "c3", "c4"}},
-		"late":  {deleted: clusters, pause: forgetTime * 2, want: []string{"c0", "c1", "c2", "c3", "c4"}},
+		"slow":                          {deleted: clusters, pause: forgetTime * 2 / 3},
+		"stuck":                         {deleted: 3, pause: forgetTime * 2 / 3, want: []string{"c0", "c1"}},
+		"none":                          {want: []string{"c0", "c1", "c2", "c3", "c4"}},
+		"after those of another Bundle": {others: 4, deleted: clusters, pause: forgetTime * 2 / 3},
+		"stuck after those of another":  {others: 4, pause: forgetTime * 2 / 3, want: []string{"c0", "c1", "c2", "c3", "c4"}},
+		"late":                          {deleted: clusters, pause: forgetTime * 2, want: []string{"c0", "c1", "c2", "c3", "c4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,12 +43,19 @@ func TestAwaitDropped(t *testing.T) {
 					seen.deployments[deploymentID{"tf-web", cluster}] = &bundleDeployment{}
 					seen.clusters[cluster] = managedCluster{}
 				}
+				for i := range test.others {
+					seen.deployments[deploymentID{"tf-other", fmt.Sprintf("c%d", i)}] = &bundleDeployment{}
+				}
 				r := removal{(&Engine{}).newRun(run.Request{})}
 				r.view = seen
 				r.tracker = (&Engine{}).newTracker(nil, "", seen)
 				var deleting sync.WaitGroup
 				defer deleting.Wait()
 				deleting.Go(func() {
+					for i := range test.others {
+						<-time.After(test.pause)
+						r.tracker.set(deploymentID{"tf-other", fmt.Sprintf("c%d", i)}, nil)
+					}
 					for i := range test.deleted {
 						<-time.After(test.pause)
 						r.tracker.set(deploymentID{"tf-web", fmt.Sprintf("c%d", clusters-1-i)}, nil)
@@ -53,7 +63,7 @@ func TestAwaitDropped(t *testing.T) {
 				})
 				began := time.Now()
 				forgotten := r.awaitDropped(t.Context(), "tf-web", keys)
-				if took, most := time.Since(began), time.Duration(test.deleted)*test.pause+2*forgetTime; took > most {
+				if took, most := time.Since(began), time.Duration(test.others+test.deleted)*test.pause+2*forgetTime; took > most {
 					t.Errorf("it took %s, want %s at most", took, most)
 				}
 				var failed []string

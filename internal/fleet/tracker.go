@@ -120,6 +120,13 @@ func (t *tracker) wake(id deploymentID) {
 	}
 }
 
+// count returns how many deployments the target has.
+func (t *tracker) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.deployments)
+}
+
 // lag returns how many deployments of a Bundle were computed from an earlier version of it. changed
 // is closed when one of them changes.
 func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{}) {
