@@ -41,7 +41,7 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	state.ID = types.StringValue(id)
 	setDefaults(&state)
 	state.setOnlyRecords(imported.Records, nil)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	state.save(ctx, &resp.State, &resp.Diagnostics)
 }
 
 // importTarget reads the releases of a target where they are delivered from. only are the clusters to

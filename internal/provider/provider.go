@@ -45,8 +45,18 @@ type fleetProvider struct {
 func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		made := newProvider(version, cleanup)
-		return protocol.Masked(providerserver.NewProtocol6(made)(), made.masker)
+		return protocol.Masked(made.server(), made.masker)
 	}
+}
+
+// Unmasked returns a server like those of Server that masks nothing. It is for tests, which look at the
+// attributes of diagnostics.
+func Unmasked(version string, cleanup *Cleanup) tfprotov6.ProviderServer {
+	return newProvider(version, cleanup).server()
+}
+
+func (p *fleetProvider) server() tfprotov6.ProviderServer {
+	return protocol.WithStringMaps(providerserver.NewProtocol6(p)(), stringMaps())
 }
 
 // SilenceClients stops client-go and Helm from writing messages of servers and texts of charts to
@@ -55,12 +65,6 @@ func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 func SilenceClients() {
 	klog.SetLogger(klog.Logger{})
 	log.SetOutput(io.Discard)
-}
-
-// New returns a function that makes the given version of the provider. The caller runs cleanup at
-// the end; it removes what the provider leaves behind.
-func New(version string, cleanup *Cleanup) func() provider.Provider {
-	return func() provider.Provider { return newProvider(version, cleanup) }
 }
 
 func newProvider(version string, cleanup *Cleanup) *fleetProvider {

@@ -3,18 +3,13 @@ package provider
 import (
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
 // The framework checks schemas when a server returns them.
 func TestSchemasAreValid(t *testing.T) {
 	t.Parallel()
-	server, err := providerserver.NewProtocol6WithError(New("test", &Cleanup{})())()
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	resp, err := Unmasked("test", &Cleanup{}).GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,10 @@ type modelReader interface {
 	Get(ctx context.Context, target any) diag.Diagnostics
 }
 
+type valueWriter interface {
+	Set(ctx context.Context, value any) diag.Diagnostics
+}
+
 type modelWriter interface {
 	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }

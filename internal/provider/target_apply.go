@@ -13,7 +13,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -36,7 +35,7 @@ func (p *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 	desired = holdByWindows(p, desired, model, diags)
 	desired.Needs = private.Needs
 	capabilities.Pin(desired.Deployments)
-	shown, planned := model.shown(), model.planned()
+	shown, planned := model.shown, model.planned()
 	if model.Planned.Equal(before.Planned) {
 		planned = planned.Repeated()
 	}
@@ -89,7 +88,7 @@ func (p *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 	if !diags.HasError() {
 		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}
-	setApplied(ctx, model, after, counts)
+	setApplied(model, after, counts)
 	if planned.IsUnknown {
 		decided := state.PlannedBy(change)
 		decided.Number = before.known.Planned.Number + 1
@@ -102,11 +101,11 @@ func (p *providerData) apply(ctx context.Context, config tfsdk.Config, model *ta
 }
 
 // setApplied sets the computed attributes to the result of an apply.
-func setApplied(ctx context.Context, model *targetModel, after state.Shown, counts status.Changes) {
-	planned := model.Records
+func setApplied(model *targetModel, after state.Shown, counts status.Changes) {
+	planned := model.shown
 	model.setShown(after)
-	if !counts.Any() && !framework.IsUnknownInside(ctx, planned) {
-		model.Records = planned
+	if !counts.Any() && planned.RecordsKnown() {
+		model.shown.Records = planned.Records
 	}
 }
 

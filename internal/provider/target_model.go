@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 type targetModel struct {
@@ -43,7 +44,7 @@ type targetModel struct {
 	FilesWriteOnly     types.Dynamic  `tfsdk:"files_wo"` // Null: the configuration alone has it.
 	FilesVersions      types.Map      `tfsdk:"files_wo_version"`
 	ID                 types.String   `tfsdk:"id"`
-	Deployments        types.Map      `tfsdk:"deployments"`
+	Deployments        types.Map      `tfsdk:"deployments"` // Null, like the four maps below: see shown.
 	Objects            types.Map      `tfsdk:"objects"`
 	NotReady           types.Map      `tfsdk:"not_ready"`
 	Clusters           types.Map      `tfsdk:"clusters"`
@@ -51,6 +52,8 @@ type targetModel struct {
 	Planned            types.String   `tfsdk:"planned"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
+	// shown are the maps that protocol.StringMaps passes around the framework.
+	shown state.Shown
 	// decided is the time at which change windows are evaluated.
 	decided time.Time
 	// limit is how long an apply of the plan may take.

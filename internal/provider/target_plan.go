@@ -60,7 +60,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	storePlanned(ctx, resp.Private, private, after, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &model)...)
+	model.save(ctx, &resp.Plan, &resp.Diagnostics)
 }
 
 // planCreate plans a target that is in no state, and returns its private state. What the plan has read
@@ -359,7 +359,7 @@ func (p *providerData) planChange(ctx context.Context, model *targetModel, befor
 	diagnostics.Add(diags, report.Preview(name, model.TakeOwnership.IsUnknown() || framework.IsUnknownInside(ctx, model.TakeOwnershipOf), &planned, found))
 	model.setPlanned(before, &planned, before.known.Missing.Wanted(desired.Deployments))
 	if model.PlanObjects.ValueBool() {
-		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, model.Objects.IsUnknown()))
+		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, model.shown.ObjectsUnknown))
 	}
 	planReporter{p, before, model.Bundles}.addPlan(ctx, operationOf(before), name, &planned, changes, report.Change(name, found.Summary), diags)
 }

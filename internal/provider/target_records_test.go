@@ -21,7 +21,7 @@ func TestAcceptedDifferencesAreKept(t *testing.T) {
 	record := deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Accepted: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
 	var model targetModel
 	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: record}}.Shown())
-	records := state.Decode(model.shown(), model.planned(), state.DriftState{}).Records
+	records := state.Decode(model.shown, model.planned(), state.DriftState{}).Records
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}

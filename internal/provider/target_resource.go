@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/run"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
@@ -36,7 +37,7 @@ func newTargetResource() resource.Resource { return &targetResource{ResourceName
 
 func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan targetModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	plan.load(ctx, req.Plan, protocol.StringMapsOf(ctx).Planned, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -65,17 +66,17 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	if !begun && left.Instance != "" {
 		// No other state contains the releases that the replaced target left.
 		plan.setOnlyRecords(left.Records, left.Missing)
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		plan.save(ctx, &resp.State, &resp.Diagnostics)
 		return
 	}
-	if resp.Diagnostics.HasError() && len(plan.shown().Deployments) == 0 {
+	if resp.Diagnostics.HasError() && len(plan.shown.Deployments) == 0 {
 		// No deployment exists, so nothing is saved. Terraform would taint a saved target. With
 		// create_before_destroy it would then remove the target that was to be replaced.
 		return
 	}
 	// The result is saved even if the apply failed in part.
 	if begun {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		plan.save(ctx, &resp.State, &resp.Diagnostics)
 	}
 }
 
@@ -128,13 +129,13 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	diagnostics.Add(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		model.setContents(observation.Records, observation.Missing, model.known.Held)
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model.targetModel)...)
+		model.save(ctx, &resp.State, &resp.Diagnostics)
 	}
 }
 
 func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan targetModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	plan.load(ctx, req.Plan, protocol.StringMapsOf(ctx).Planned, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -159,7 +160,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	begun := f.apply(ctx, req.Config, &plan, prior, false, &after, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	if begun {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		plan.save(ctx, &resp.State, &resp.Diagnostics)
 	}
 }
 
@@ -208,7 +209,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		}()
 	}
 	if len(removal.Remove) > 0 && !f.remove(ctx, model, removal.Remove, settings, private, &resp.Diagnostics) {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model.targetModel)...)
+		model.save(ctx, &resp.State, &resp.Diagnostics)
 	}
 }
 

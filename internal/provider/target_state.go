@@ -9,7 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy/plan"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
@@ -24,15 +24,51 @@ type targetState struct {
 	isReplaced bool
 }
 
+// stringMaps are the attributes of resources that are protocol.StringMaps.
+func stringMaps() map[string][]string {
+	return map[string][]string{typeName + "_cluster_target": {"deployments", "objects", "not_ready", "clusters", "records"}}
+}
+
 // readState reads the state of a target. Private state has a part of it.
 func readState(ctx context.Context, from modelReader, private state.Private, diags *diag.Diagnostics) *targetState {
 	var read targetState
-	diags.Append(from.Get(ctx, &read.targetModel)...)
+	read.load(ctx, from, protocol.StringMapsOf(ctx).Prior, diags)
 	if !diags.HasError() {
-		read.known = state.Decode(read.shown(), read.planned(), private.DriftState)
+		read.known = state.Decode(read.shown, read.planned(), private.DriftState)
 		diagnostics.Add(diags, report.UnreadableRecords(read.Name.ValueString(), read.known.Damaged))
 	}
 	return &read
+}
+
+// load reads a state or a plan.
+func (m *targetModel) load(ctx context.Context, from modelReader, maps func() (map[string]protocol.StringMap, error), diags *diag.Diagnostics) {
+	diags.Append(from.Get(ctx, m)...)
+	found, err := maps()
+	if err != nil {
+		diagnostics.Add(diags, report.Failed("Cannot read the state or the plan of a target", err))
+		return
+	}
+	m.shown = state.Shown{
+		Deployments: found["deployments"].Elements, Objects: found["objects"].Elements, Records: found["records"].Elements,
+		NotReady: found["not_ready"].Elements, Clusters: found["clusters"].Elements,
+		IsUnknown: found["deployments"].Unknown, NotReadyUnknown: found["not_ready"].Unknown,
+		ObjectsUnknown: found["objects"].Unknown, RecordsUnknown: found["records"].Unknown,
+	}
+}
+
+// save sets a state or a plan.
+func (m *targetModel) save(ctx context.Context, to valueWriter, diags *diag.Diagnostics) {
+	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
+		*computed = types.MapNull(types.StringType)
+	}
+	diags.Append(to.Set(ctx, m)...)
+	protocol.StringMapsOf(ctx).Set(map[string]protocol.StringMap{
+		"deployments": {Elements: m.shown.Deployments, Unknown: m.shown.IsUnknown},
+		"objects":     {Elements: m.shown.Objects, Unknown: m.shown.ObjectsUnknown},
+		"not_ready":   {Elements: m.shown.NotReady, Unknown: m.shown.NotReadyUnknown},
+		"clusters":    {Elements: m.shown.Clusters, Unknown: m.shown.IsUnknown},
+		"records":     {Elements: m.shown.Records, Unknown: m.shown.RecordsUnknown},
+	})
 }
 
 // replacedState returns the state that a replacement begins with. It has no name, so that every
@@ -41,34 +77,17 @@ func replacedState(left plan.Predecessor) *targetState {
 	before := &targetState{isReplaced: true}
 	before.ID, before.PlanObjects = types.StringValue(left.Instance), types.BoolValue(true)
 	before.setOnlyRecords(left.Records, left.Missing)
-	before.known = state.Decode(before.shown(), before.planned(), state.DriftState{})
+	before.known = state.Decode(before.shown, before.planned(), state.DriftState{})
 	return before
 }
 
-// shown converts from values of Terraform: the part of a plan or a state that shows deployments.
-func (m *targetModel) shown() state.Shown {
-	return state.Shown{
-		Deployments: framework.StringsOfMap(m.Deployments), Objects: framework.StringsOfMap(m.Objects), Records: framework.StringsOfMap(m.Records),
-		NotReady: framework.StringsOfMap(m.NotReady), Clusters: framework.StringsOfMap(m.Clusters),
-		IsUnknown: m.Deployments.IsUnknown(), NotReadyUnknown: m.NotReady.IsUnknown(), ObjectsUnknown: m.Objects.IsUnknown(),
-	}
-}
-
-// setShown converts to values of Terraform.
+// setShown sets what a plan or a state shows of deployments. It shows objects only if the
+// configuration says so.
 func (m *targetModel) setShown(shown state.Shown) {
-	m.Deployments = framework.MapOfStrings(shown.Deployments)
-	m.Records = framework.MapOfStrings(shown.Records)
-	m.Clusters = framework.MapOfStrings(shown.Clusters)
-	m.NotReady = framework.MapOfStrings(shown.NotReady)
-	if shown.NotReadyUnknown {
-		m.NotReady = types.MapUnknown(types.StringType)
-	}
-	m.Objects = types.MapNull(types.StringType)
-	switch {
-	case m.PlanObjects.IsUnknown(), shown.ObjectsUnknown:
-		m.Objects = types.MapUnknown(types.StringType)
-	case m.PlanObjects.ValueBool():
-		m.Objects = framework.MapOfStrings(shown.Objects)
+	m.shown = shown
+	m.shown.ObjectsUnknown = shown.ObjectsUnknown || m.PlanObjects.IsUnknown()
+	if m.shown.ObjectsUnknown || !m.PlanObjects.ValueBool() {
+		m.shown.Objects = nil
 	}
 }
 
@@ -96,9 +115,9 @@ func (m *targetModel) setPlanned(before *targetState, plan *plan.Plan, missing s
 	m.setShown(state.ShownPlan(plan, known, missing, m.PlanObjects.ValueBool()))
 	switch {
 	case creating, mayRelabel: // A replacement can continue a target with more records.
-		m.Records = types.MapUnknown(types.StringType)
+		m.shown.Records, m.shown.RecordsUnknown = nil, true
 	case !plan.Counts.Any():
-		m.Records = before.Records
+		m.shown.Records = before.shown.Records
 	}
 	planned := state.PlannedOf(plan)
 	planned.Number = before.known.Planned.Number + 1
@@ -123,9 +142,7 @@ func (m *targetModel) planned() state.Planned {
 
 // setUnknown sets the computed attributes of a plan in which nothing is known.
 func (m *targetModel) setUnknown() {
-	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
-		*computed = types.MapUnknown(types.StringType)
-	}
+	m.shown = state.Shown{IsUnknown: true, NotReadyUnknown: true, ObjectsUnknown: true, RecordsUnknown: true}
 	m.Planned = types.StringUnknown()
 }
 
@@ -137,6 +154,6 @@ func (m *targetModel) releaseLabels() state.ReleaseLabels {
 	return state.ReleaseLabels{
 		Name: text(m.Name), AdoptionKey: text(m.AdoptionKey),
 		PlanObjects:  state.Optional[bool]{Value: m.PlanObjects.ValueBool(), IsMissing: m.PlanObjects.IsNull(), Unknown: m.PlanObjects.IsUnknown()},
-		ShowsObjects: !m.Objects.IsNull(), Exists: !m.ID.IsNull(),
+		ShowsObjects: m.shown.Objects != nil, Exists: !m.ID.IsNull(),
 	}
 }

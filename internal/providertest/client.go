@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -29,11 +28,7 @@ func New(tb testing.TB) *Client {
 			tb.Error(err)
 		}
 	})
-	server, err := providerserver.NewProtocol6WithError(provider.New("test", cleanup)())()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return &Client{Server: server, Schemas: Schemas()}
+	return &Client{Server: provider.Unmasked("test", cleanup), Schemas: Schemas()}
 }
 
 // Schemas returns the schemas of the provider. They are requested once: the CLI keeps them, too.
@@ -41,11 +36,7 @@ func Schemas() *tfprotov6.GetProviderSchemaResponse { return schemas() }
 
 //nolint:gochecknoglobals // made at most once and never changed
 var schemas = sync.OnceValue(func() *tfprotov6.GetProviderSchemaResponse {
-	server, err := providerserver.NewProtocol6WithError(provider.New("test", &provider.Cleanup{})())()
-	if err != nil {
-		panic(err)
-	}
-	found, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{}) //nolint:forbidigo // The schemas outlive the test that asks first.
+	found, err := provider.Unmasked("test", &provider.Cleanup{}).GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{}) //nolint:forbidigo // The schemas outlive the test that asks first.
 	if err != nil {
 		panic(err)
 	}

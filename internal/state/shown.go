@@ -33,8 +33,19 @@ type Shown struct {
 	// Clusters are summaries by cluster, such as "3/3 deployments, 41/41 objects".
 	Clusters map[string]string
 	// IsUnknown is true if a plan shows nothing of deployments. NotReadyUnknown is true if it does
-	// not show which are ready, and ObjectsUnknown if it does not show objects.
-	IsUnknown, NotReadyUnknown, ObjectsUnknown bool
+	// not show which are ready, ObjectsUnknown if it does not show objects, and RecordsUnknown if any
+	// element of Records can change or be added.
+	IsUnknown, NotReadyUnknown, ObjectsUnknown, RecordsUnknown bool
+}
+
+// RecordsKnown reports whether all records are known.
+func (s Shown) RecordsKnown() bool {
+	for _, text := range s.Records {
+		if text == "" {
+			return false
+		}
+	}
+	return !s.RecordsUnknown
 }
 
 // Contents are the values of a state. One call of Terraform decodes them once.
