@@ -82,12 +82,12 @@ func (c *Charts) chart(ctx context.Context, d target.Deployment, revision Revisi
 	if size := files.parsed(); size > manifest.MaxSize {
 		return Chart{}, &TooManyObjectsError{Bundle: d.Bundle.Name, Size: size}
 	}
-	recorded, outputs, err := recordedChart(loaded, style, d, files, mapper)
+	recorded, documents, err := recordedChart(loaded, style, d, files, mapper)
 	if err != nil {
 		return Chart{}, err
 	}
 	made := Chart{Recorded: recorded, mapper: mapper}
-	if err := made.read(d, outputs); err != nil {
+	if err := made.write(d, documents); err != nil {
 		return Chart{}, err
 	}
 	if err := made.readCRDs(d, files.CRDs); err != nil {
@@ -112,13 +112,11 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
-// recordedChart returns the chart for the release record, and the outputs of its templates. If the
+// recordedChart returns the chart for the release record, and the documents that it renders. If the
 // objects were changed after the templates ran, one template quotes them all. Helm's own
 // post-renderer cannot be used for such changes: Helm does not pass hooks to it, while Fleet changes
 // hooks like all other objects (internal/helmdeployer/postrender.go).
-func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files,
-	mapper meta.RESTMapper,
-) (recorded *chart.Chart, outputs map[string]string, err error) {
+func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files Files, mapper meta.RESTMapper) (*chart.Chart, []Document, error) {
 	switch {
 	case style.Helm && style.Kustomize || d.Options.Namespace != "":
 		objects, err := manifest.ParseAll([]byte(files.Objects))
@@ -129,24 +127,20 @@ func recordedChart(loaded *chart.Chart, style Style, d target.Deployment, files 
 			return nil, nil, err
 		}
 		stream, err := manifest.Join(objects)
-		if err != nil {
-			return nil, nil, err
-		}
-		recorded, err = ChangedChart(loaded, stream, files.CRDs)
-		return recorded, map[string]string{templateOf(loaded, changedFile): stream}, err
+		return ChangedChart(loaded, stream, files.CRDs), documentsOf(objects, templateOf(loaded, changedFile)), err
 	case style.Kustomize:
-		recorded, err = quotingChart(*loaded.Metadata, builtFile, []byte(files.Objects), nil)
-		return recorded, map[string]string{templateOf(loaded, builtFile): files.Objects}, err
+		documents, err := Documents(d.Bundle.Name, map[string]string{templateOf(loaded, builtFile): files.Objects})
+		return quotingChart(*loaded.Metadata, builtFile, files.Objects, nil), documents, err
 	}
-	return loaded, files.Outputs, files.process(loaded)
+	documents, err := Documents(d.Bundle.Name, files.Outputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	return loaded, documents, files.process(loaded)
 }
 
-// read reads the outputs of the templates.
-func (c *Chart) read(d target.Deployment, outputs map[string]string) error {
-	documents, err := Documents(d.Bundle.Name, outputs)
-	if err != nil {
-		return err
-	}
+// write writes the documents that the chart renders.
+func (c *Chart) write(d target.Deployment, documents []Document) error {
 	objects := make([]*unstructured.Unstructured, len(documents))
 	for i, document := range documents {
 		objects[i] = document.Object

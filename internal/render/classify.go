@@ -51,12 +51,15 @@ func classify(documents []Document) (ordinary []Document, hooks []Hook, err erro
 }
 
 // headOf writes the part of a document that Helm classifies it by, with the number of the document.
+// Only the annotations of a hook decide anything.
 func headOf(object *unstructured.Unstructured, number int) (string, error) {
 	metadata, _ := object.Object["metadata"].(map[string]any)
-	return manifest.OneLine(map[string]any{
-		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "number": number,
-		"metadata": map[string]any{"name": metadata["name"], "annotations": metadata["annotations"]},
-	})
+	head := map[string]any{"name": metadata["name"]}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, isHook := annotations[wellknown.Hook]; isHook {
+		head["annotations"] = annotations
+	}
+	return manifest.OneLine(map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "number": number, "metadata": head})
 }
 
 // SplitHooks separates hooks from other objects, as Helm does, in their order. A hook for an event

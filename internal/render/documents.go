@@ -46,6 +46,15 @@ func Documents(bundleName string, outputs map[string]string) ([]Document, error)
 	return found, nil
 }
 
+// documentsOf returns objects as the documents of one template.
+func documentsOf(objects []*unstructured.Unstructured, template string) []Document {
+	documents := make([]Document, len(objects))
+	for i, object := range objects {
+		documents[i] = Document{Object: object, Source: template, Place: PlaceOf(template, i+1, len(objects))}
+	}
+	return documents
+}
+
 // withoutLine removes the line from an error: the line of an output is not that of its template.
 func withoutLine(err error) error {
 	if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok {

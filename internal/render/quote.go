@@ -8,8 +8,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -43,24 +41,24 @@ func quoted(name string, stream []byte) []*loader.BufferedFile {
 
 // ChangedChart returns a chart that replaces original. It renders only stream, and has the files
 // crds below crds/.
-func ChangedChart(original *chart.Chart, stream string, crds [][]byte) (*chart.Chart, error) {
+func ChangedChart(original *chart.Chart, stream string, crds [][]byte) *chart.Chart {
 	metadata := *original.Metadata
 	metadata.Dependencies = nil
-	return quotingChart(metadata, changedFile, []byte(stream), crds)
+	return quotingChart(metadata, changedFile, stream, crds)
 }
 
 // quotingChart returns a chart with one template, which quotes a manifest, and the files crds below
 // crds/.
-func quotingChart(metadata chart.Metadata, name string, stream []byte, crds [][]byte) (*chart.Chart, error) {
-	described, err := yaml.Marshal(metadata)
-	if err != nil {
-		return nil, fmt.Errorf("writing the chart %s: %w", metadata.Name, err)
+func quotingChart(metadata chart.Metadata, name, stream string, crds [][]byte) *chart.Chart {
+	made := &chart.Chart{Metadata: &metadata}
+	if quoted := quoted(name, []byte(stream)); len(quoted) > 0 {
+		made.Files = []*chart.File{{Name: quoted[0].Name, Data: quoted[0].Data}}
+		made.Templates = []*chart.File{{Name: quoted[1].Name, Data: quoted[1].Data}}
 	}
-	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted(name, stream)...)
 	for i, crd := range crds {
-		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
+		made.Files = append(made.Files, &chart.File{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
 	}
-	return loader.LoadFiles(files)
+	return made
 }
 
 // bareChart returns a chart that renders nothing but its notes, and has the files crds below crds/.

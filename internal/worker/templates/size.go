@@ -44,9 +44,7 @@ func checkSize(d target.Deployment, made rendered, documents []diff.Document) er
 	stream += hooks
 	installed := made.chart
 	if d.Options.Namespace != "" || made.style.Kustomize {
-		if installed, err = render.ChangedChart(made.chart, stream, crdsOf(made.chart)); err != nil {
-			return err
-		}
+		installed = render.ChangedChart(made.chart, stream, crdsOf(made.chart))
 	}
 	record := &helmrelease.Release{
 		Name: d.Release, Namespace: d.Namespace,
