@@ -94,7 +94,7 @@ func addSides(
 	if wrote != nil {
 		accepts = func(d release.Difference) bool { return isAccepted(wrote.Accepted, describe(p.info), d) }
 	}
-	before, err := documentOf(p, asLive(contentOf(wanted), live, accepts))
+	before, err := documentOf(p, asLive(wanted, live, accepts))
 	if err == nil {
 		both.Before = append(both.Before, before)
 	}

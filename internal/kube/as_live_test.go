@@ -56,7 +56,7 @@ func TestAsLive(t *testing.T) {
 			t.Parallel()
 			wanted := object(t, "{"+test.wanted+"}")
 			before := wanted.DeepCopy()
-			got, err := json.Marshal(asLive(contentOf(wanted), object(t, "{"+test.live+"}"), func(release.Difference) bool { return false }))
+			got, err := json.Marshal(asLive(wanted, object(t, "{"+test.live+"}"), func(release.Difference) bool { return false }))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,27 +18,59 @@ import (
 // only live has is not a difference: the server or another client has set it. Lists are compared as
 // an apply merges them.
 func differences(wanted, live *unstructured.Unstructured) []release.Difference {
-	c := comparison{secret: isSecret(wanted)}
-	content := contentOf(wanted)
-	typed, schema := typedForm(content)
-	c.compare("", values{wanted: content, live: contentOf(live), typed: typed}, schema)
+	content, is := contentOf(wanted), contentOf(live)
+	if contains(is, content) {
+		return nil
+	}
+	return differencesOf(content, is, isSecret(wanted))
+}
+
+// differencesOf compares contents by the types of their fields.
+func differencesOf(wanted, live map[string]any, secret bool) []release.Difference {
+	c := comparison{secret: secret}
+	typed, schema := typedForm(wanted)
+	c.compare("", values{wanted: wanted, live: live, typed: typed}, schema)
 	return c.found
+}
+
+// contains reports whether a live value has each field of the wanted one, with the same value. Then
+// there is no difference, in whatever way an apply merges lists.
+func contains(live, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		for key, field := range wanted {
+			ok = ok && contains(live[key], field)
+		}
+		return ok
+	case []any:
+		live, ok := live.([]any)
+		ok = ok && len(live) == len(wanted)
+		for i := 0; ok && i < len(wanted); i++ {
+			ok = contains(live[i], wanted[i])
+		}
+		return ok
+	case nil:
+		return true
+	}
+	return live == wanted || isEqual(live, wanted)
 }
 
 // asLive returns the wanted fields of an object as live has them, in the form of contentOf. A field
 // that only live has is left out, and so is one that live lacks. Differences that are accepted stay as
-// they are wanted. wanted can be changed.
-func asLive(wanted map[string]any, live *unstructured.Unstructured, accepts func(release.Difference) bool) map[string]any {
+// they are wanted.
+func asLive(wanted, live *unstructured.Unstructured, accepts func(release.Difference) bool) map[string]any {
+	content := contentOf(wanted.DeepCopy())
 	c := comparison{secret: isSecret(live)}
-	typed, schema := typedForm(wanted)
-	c.compare("", values{wanted: wanted, live: contentOf(live), typed: typed}, schema)
+	typed, schema := typedForm(content)
+	c.compare("", values{wanted: content, live: contentOf(live.DeepCopy()), typed: typed}, schema)
 	for i, makeLive := range c.edits {
 		if !accepts(c.found[i]) {
 			makeLive()
 		}
 	}
-	withoutAbsent(wanted)
-	return wanted
+	withoutAbsent(content)
+	return content
 }
 
 // absent is in place of an item that live lacks.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestDifferences(t *testing.T) {
@@ -74,7 +75,16 @@ func TestDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, difference := range differences(object(t, "{"+test.wanted+"}"), object(t, "{"+test.live+"}")) {
+			wanted, live := object(t, "{"+test.wanted+"}"), object(t, "{"+test.live+"}")
+			for _, of := range []*unstructured.Unstructured{wanted, live} { // Most objects are as they are wanted.
+				if found := differencesOf(contentOf(of), contentOf(of), isSecret(of)); len(found) > 0 || !contains(contentOf(of), contentOf(of)) {
+					t.Errorf("an object differs from itself: %v", found)
+				}
+			}
+			if found := differencesOf(contentOf(wanted), contentOf(live), isSecret(wanted)); contains(contentOf(live), contentOf(wanted)) && len(found) > 0 {
+				t.Errorf("everything is contained, and yet differs: %v", found)
+			}
+			for _, difference := range differences(wanted, live) {
 				got = append(got, difference.Path)
 				if (difference.Fingerprint == "-") != strings.HasPrefix(test.wanted, secret) {
 					t.Errorf("%s has the fingerprint %q", difference.Path, difference.Fingerprint)

@@ -2,18 +2,20 @@ package kube
 
 import (
 	"encoding/base64"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // contentOf returns the part of an object that is compared. Fields that controllers write on every
-// object of a kind, and the label of Helm, are left out.
+// object of a kind, and the label of Helm, are left out. Values in its fields belong to the object.
 func contentOf(object *unstructured.Unstructured) map[string]any {
-	content := object.DeepCopy().Object
+	content := maps.Clone(object.Object)
 	delete(content, "status")
 	metadata := map[string]any{}
 	if labels := object.GetLabels(); len(labels) > 0 {
@@ -30,6 +32,7 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 	case kind.Group == "rbac.authorization.k8s.io" && kind.Kind == "ClusterRole" && content["aggregationRule"] != nil:
 		delete(content, "rules") // A controller aggregates them.
 	case hasCABundles.Has(kind.Kind):
+		content = runtime.DeepCopyJSON(content)
 		withoutCABundles(content)
 	}
 	return content

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,11 +101,19 @@ func (c *Client) parts(ctx context.Context, namespace string, objects []*unstruc
 			continue
 		}
 		known[key] = true
-		wanted = wanted.DeepCopy()
+		wanted = withOwnMetadata(wanted)
 		wanted.SetNamespace(info.Namespace)
 		found = append(found, manifestObject{wanted: wanted, info: info})
 	}
 	return found, nil
+}
+
+// withOwnMetadata returns an object that has its own metadata, and shares all other fields.
+func withOwnMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	content := maps.Clone(object.Object)
+	metadata, _ := content["metadata"].(map[string]any)
+	content["metadata"] = maps.Clone(metadata)
+	return &unstructured.Unstructured{Object: content}
 }
 
 func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, namespace string) (*resource.Info, error) {
