@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -51,6 +52,9 @@ type Engine struct {
 	connect  func() (Connection, error)
 	charts   Charts
 	texts    texts
+
+	// deleted counts the BundleDeployments that were seen to be deleted, of all targets.
+	deleted atomic.Int64
 
 	mu     sync.Mutex
 	client *client

@@ -254,7 +254,7 @@ func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Ke
 	})
 }
 
-// forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a target.
+// forgetTime is how long Fleet's controller may take to delete the next BundleDeployment.
 const forgetTime = time.Minute
 
 // awaitDropped waits until Fleet has deleted the BundleDeployments of deployments, and returns
@@ -276,14 +276,14 @@ func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Ke
 
 // awaitForgotten waits until Fleet has deleted the BundleDeployments of deployments. Fleet deletes
 // only some of them a second, those of all Bundles one after the other, so the timeout begins again
-// with each. left are the deployments that Fleet still has, and err is the reason.
+// with each, also of another target. left are the deployments that Fleet still has, and err is the reason.
 func (r removal) awaitForgotten(ctx context.Context, name string, keys []deploy.Key) (left []deploy.Key, err error) {
 	isForgotten := func(key deploy.Key) bool {
 		bd, _, _ := r.tracker.deployment(deploymentID{name, key.Cluster})
 		return bd == nil
 	}
 	for left = slices.Clone(keys); len(left) > 0; {
-		before := r.tracker.count()
+		before := r.engine.deleted.Load()
 		err = r.until(ctx, deploymentID{name, left[0].Cluster}, forgetTime, func(bd *bundleDeployment) error {
 			if bd == nil {
 				return nil
@@ -291,7 +291,7 @@ func (r removal) awaitForgotten(ctx context.Context, name string, keys []deploy.
 			return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
 		})
 		left = slices.DeleteFunc(left, isForgotten)
-		if err != nil && (r.tracker.count() == before || ctx.Err() != nil) {
+		if err != nil && (r.engine.deleted.Load() == before || ctx.Err() != nil) {
 			return left, err
 		}
 	}

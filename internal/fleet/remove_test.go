@@ -46,9 +46,10 @@ func TestAwaitDropped(t *testing.T) {
 				for i := range test.others {
 					seen.deployments[deploymentID{"tf-other", fmt.Sprintf("c%d", i)}] = &bundleDeployment{}
 				}
-				r := removal{(&Engine{}).newRun(run.Request{})}
+				engine := &Engine{}
+				r := removal{engine.newRun(run.Request{})}
 				r.view = seen
-				r.tracker = (&Engine{}).newTracker(nil, "", seen)
+				r.tracker = engine.newTracker(nil, "", seen)
 				var deleting sync.WaitGroup
 				defer deleting.Wait()
 				deleting.Go(func() {

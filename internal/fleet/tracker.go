@@ -95,6 +95,11 @@ func (t *tracker) see(event watchEvent) error {
 func (t *tracker) replace(listed map[deploymentID]*bundleDeployment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for id := range t.deployments {
+		if _, exists := listed[id]; !exists {
+			t.engine.deleted.Add(1)
+		}
+	}
 	t.deployments, t.err = listed, nil
 	for id := range t.changed {
 		t.wake(id)
@@ -106,6 +111,7 @@ func (t *tracker) set(id deploymentID, bd *bundleDeployment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if bd == nil {
+		t.engine.deleted.Add(1)
 		delete(t.deployments, id)
 	} else {
 		t.deployments[id] = bd
@@ -118,13 +124,6 @@ func (t *tracker) wake(id deploymentID) {
 		close(changed)
 		delete(t.changed, id)
 	}
-}
-
-// count returns how many deployments the target has.
-func (t *tracker) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.deployments)
 }
 
 // lag returns how many deployments of a Bundle were computed from an earlier version of it. changed

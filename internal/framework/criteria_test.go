@@ -64,7 +64,7 @@ func TestCriteria(t *testing.T) {
 		"a name":                 {at: element, object: selection(map[string]attr.Value{"name": types.StringValue("x")})},
 		"a name, not all":        {at: element, object: selection(map[string]attr.Value{"all": types.BoolValue(false), "name": types.StringValue("x")})},
 		"labels":                 {at: element, object: selection(map[string]attr.Value{"labels": framework.StringMapValue(map[string]string{"a": "b"})})},
-		"an unknown label":       {at: element, object: selection(map[string]attr.Value{"labels": framework.MapOfStrings(map[string]string{"a": ""})})},
+		"an unknown label":       {at: element, object: selection(map[string]attr.Value{"labels": types.MapValueMust(types.StringType, map[string]attr.Value{"a": types.StringUnknown()})})},
 		"unknown labels":         {at: element, object: selection(map[string]attr.Value{"labels": types.MapUnknown(types.StringType)})},
 		"an object":              {at: element, object: selection(map[string]attr.Value{"nested": types.ObjectValueMust(nested, map[string]attr.Value{"name": types.StringNull()})})},
 		"everything and a name":  {at: element, object: selection(map[string]attr.Value{"all": types.BoolValue(true), "name": types.StringValue("x")}), want: contradiction},

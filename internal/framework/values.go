@@ -115,26 +115,6 @@ func StringMapValue(texts map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, StringValues(texts))
 }
 
-// StringsOfMap returns the strings of a map by their names, "" for a string that is null or
-// unknown. It returns nil for a map that is null or unknown.
-func StringsOfMap(of types.Map) map[string]string {
-	if of.IsNull() || of.IsUnknown() {
-		return nil
-	}
-	return KnownStrings(of.Elements())
-}
-
-// MapOfStrings returns a map of strings, in which "" is unknown.
-func MapOfStrings(texts map[string]string) types.Map {
-	values := StringValues(texts)
-	for name, text := range texts {
-		if text == "" {
-			values[name] = types.StringUnknown()
-		}
-	}
-	return types.MapValueMust(types.StringType, values)
-}
-
 // StringListValue returns a list of strings.
 func StringListValue(texts []string) types.List {
 	values := make([]attr.Value, len(texts))

@@ -39,10 +39,15 @@ func contains(live, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		live, ok := live.(map[string]any)
-		for key, field := range wanted {
-			ok = ok && contains(live[key], field)
+		if !ok {
+			return false
 		}
-		return ok
+		for key, field := range wanted {
+			if !contains(live[key], field) {
+				return false
+			}
+		}
+		return true
 	case []any:
 		live, ok := live.([]any)
 		ok = ok && len(live) == len(wanted)

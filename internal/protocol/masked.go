@@ -1,5 +1,6 @@
-// Package protocol masks the responses of a provider's server. No diagnostic and no error leaves
-// the process with a secret, or with characters that a terminal would interpret.
+// Package protocol adds to a provider's server what terraform-plugin-framework lacks. No diagnostic
+// and no error leaves the process with a secret, or with characters that a terminal would interpret.
+// Large maps do not pass through the framework, and a plan can read what an earlier one has stored.
 package protocol
 
 import (

@@ -19,20 +19,25 @@ type StringMap struct {
 // for each element and look each up in the schema several times: the framework has null in place of
 // each map.
 type StringMaps struct {
-	// Prior are those of the state before, Planned those of the plan that an apply carries out.
+	// prior are those of the state before, planned those of the plan that an apply carries out. Both are
+	// encoded.
 	prior, planned map[string][]byte
-	result         map[string]StringMap
+	// result are those that the call returns, nil if it did not set them.
+	result map[string]StringMap
 }
 
 type stringMapsKey struct{}
 
-// StringMapsOf returns the maps of the current call.
+// StringMapsOf returns the maps of the current call. It panics if the server is not one of
+// WithStringMaps: without its maps, a resource would look empty.
 func StringMapsOf(ctx context.Context) *StringMaps {
-	maps, ok := ctx.Value(stringMapsKey{}).(*StringMaps)
-	if !ok {
-		return &StringMaps{}
-	}
-	return maps
+	return ctx.Value(stringMapsKey{}).(*StringMaps) //nolint:forcetypeassert // As above.
+}
+
+// withStringMaps returns the context of a call. The framework keeps each context until the process ends,
+// so the caller has to run done, which empties the maps.
+func withStringMaps(ctx context.Context, maps *StringMaps) (_ context.Context, done func()) {
+	return context.WithValue(ctx, stringMapsKey{}, maps), func() { *maps = StringMaps{} }
 }
 
 // Prior returns the maps of the state. It is empty if there is no state.
@@ -81,7 +86,9 @@ func (s stringMapServer) ReadResource(ctx context.Context, request *tfprotov6.Re
 	if without.CurrentState, maps.prior, err = take(request.CurrentState, s.attributes[request.TypeName]); err != nil {
 		return nil, err
 	}
-	response, err := s.ProviderServer.ReadResource(context.WithValue(ctx, stringMapsKey{}, maps), &without)
+	ctx, done := withStringMaps(ctx, maps)
+	defer done()
+	response, err := s.ProviderServer.ReadResource(ctx, &without)
 	if err != nil {
 		return response, err
 	}
@@ -98,7 +105,9 @@ func (s stringMapServer) PlanResourceChange(ctx context.Context, request *tfprot
 	if without.ProposedNewState, _, err = take(request.ProposedNewState, names); err != nil { // It proposes those of the state.
 		return nil, err
 	}
-	response, err := s.ProviderServer.PlanResourceChange(context.WithValue(ctx, stringMapsKey{}, maps), &without)
+	ctx, done := withStringMaps(ctx, maps)
+	defer done()
+	response, err := s.ProviderServer.PlanResourceChange(ctx, &without)
 	if err != nil {
 		return response, err
 	}
@@ -115,7 +124,9 @@ func (s stringMapServer) ApplyResourceChange(ctx context.Context, request *tfpro
 	if without.PlannedState, maps.planned, err = take(request.PlannedState, names); err != nil {
 		return nil, err
 	}
-	response, err := s.ProviderServer.ApplyResourceChange(context.WithValue(ctx, stringMapsKey{}, maps), &without)
+	ctx, done := withStringMaps(ctx, maps)
+	defer done()
+	response, err := s.ProviderServer.ApplyResourceChange(ctx, &without)
 	if err != nil {
 		return response, err
 	}
@@ -125,7 +136,9 @@ func (s stringMapServer) ApplyResourceChange(ctx context.Context, request *tfpro
 
 func (s stringMapServer) ImportResourceState(ctx context.Context, request *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
 	maps := &StringMaps{}
-	response, err := s.ProviderServer.ImportResourceState(context.WithValue(ctx, stringMapsKey{}, maps), request)
+	ctx, done := withStringMaps(ctx, maps)
+	defer done()
+	response, err := s.ProviderServer.ImportResourceState(ctx, request)
 	if err != nil {
 		return response, err
 	}

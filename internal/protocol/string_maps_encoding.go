@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -98,12 +99,12 @@ func takeStored(object []byte, names []string) (rest []byte, taken map[string][]
 		if !ok {
 			continue
 		}
-		var elements map[string]string
+		var elements map[string]*string // As they are: null and "" are no unknown values here.
 		if err := json.Unmarshal(stored, &elements); err != nil {
 			return nil, nil, fmt.Errorf("reading attribute %s of a stored state: %w", name, err)
 		}
-		if taken[name], err = (StringMap{Elements: elements}).encode(); err != nil {
-			return nil, nil, err
+		if taken[name], err = msgpack.Marshal(elements); err != nil {
+			return nil, nil, fmt.Errorf("encoding attribute %s of a stored state: %w", name, err)
 		}
 		attributes[name] = json.RawMessage("null")
 	}
@@ -111,7 +112,8 @@ func takeStored(object []byte, names []string) (rest []byte, taken map[string][]
 	return rest, taken, err
 }
 
-// put returns an object with values in place of those of its attributes that are null.
+// put returns an object with values in place of those of its attributes that are null. It fails if the
+// object has no such attribute.
 func put(into *tfprotov6.DynamicValue, values map[string][]byte) (*tfprotov6.DynamicValue, error) {
 	if into == nil || len(values) == 0 {
 		return into, nil
@@ -120,10 +122,19 @@ func put(into *tfprotov6.DynamicValue, values map[string][]byte) (*tfprotov6.Dyn
 	if err != nil || attributes == nil {
 		return into, err
 	}
+	found := 0
 	for i, one := range attributes {
-		if value, ok := values[one.name]; ok && bytes.Equal(one.value, wireNull) {
+		value, ok := values[one.name]
+		if !ok {
+			continue
+		}
+		found++
+		if bytes.Equal(one.value, wireNull) {
 			attributes[i].value = value
 		}
+	}
+	if found < len(values) {
+		return nil, fmt.Errorf("%d of the attributes %q are not in the schema", len(values)-found, slices.Sorted(maps.Keys(values)))
 	}
 	encoded, err := encodeObject(attributes)
 	return &tfprotov6.DynamicValue{MsgPack: encoded}, err
@@ -151,15 +162,15 @@ func (m StringMap) encode() ([]byte, error) {
 }
 
 func decodeStringMaps(encoded map[string][]byte) (map[string]StringMap, error) {
-	maps := make(map[string]StringMap, len(encoded))
+	found := make(map[string]StringMap, len(encoded))
 	for name, value := range encoded {
 		decoded, err := decodeStringMap(value)
 		if err != nil {
 			return nil, fmt.Errorf("reading attribute %s: %w", name, err)
 		}
-		maps[name] = decoded
+		found[name] = decoded
 	}
-	return maps, nil
+	return found, nil
 }
 
 func decodeStringMap(value []byte) (StringMap, error) {
@@ -177,11 +188,12 @@ func decodeStringMap(value []byte) (StringMap, error) {
 		if err != nil {
 			return StringMap{}, err
 		}
+		elements[key] = ""
 		isUnknown, err := skipUnknown(decoder)
 		if err != nil {
 			return StringMap{}, err
 		}
-		if elements[key] = ""; isUnknown {
+		if isUnknown {
 			continue
 		}
 		if elements[key], err = decoder.DecodeString(); err != nil {

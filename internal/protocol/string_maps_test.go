@@ -66,7 +66,8 @@ type echo struct {
 	// act is called with the maps of the call.
 	act func(*StringMaps)
 	// marks is true if the server marks computed attributes as unknown, as in a plan with a change.
-	marks bool
+	// creates is true if it returns a resource although it got null.
+	marks, creates bool
 }
 
 func (e echo) take(ctx context.Context, values ...*tfprotov6.DynamicValue) *tfprotov6.DynamicValue {
@@ -79,6 +80,9 @@ func (e echo) take(ctx context.Context, values ...*tfprotov6.DynamicValue) *tfpr
 	}
 	if e.act != nil {
 		e.act(StringMapsOf(ctx))
+	}
+	if e.creates {
+		last = packed(e.t, withRecords(textMap(nil)))
 	}
 	if e.marks {
 		last = packed(e.t, withRecords(unknownMap()))
@@ -144,8 +148,9 @@ func TestStringMaps(t *testing.T) {
 		calls []string
 		state tftypes.Value
 		set   *StringMap
-		marks bool
-		want  tftypes.Value
+		// marks and creates are as in echo.
+		marks, creates bool
+		want           tftypes.Value
 	}{
 		"nothing is set":           {calls: []string{"read", "plan", "apply"}, state: before, want: before},
 		"an element is unknown":    {calls: []string{"plan"}, state: before, set: &StringMap{Elements: after}, want: textMap(map[string]any{"a/web": "new", "b/web": tftypes.UnknownValue})},
@@ -154,14 +159,23 @@ func TestStringMaps(t *testing.T) {
 		"the map is null":          {calls: []string{"read", "plan", "apply"}, state: before, set: &StringMap{}, want: textMap(nil)},
 		"the map is unknown":       {calls: []string{"plan"}, state: before, set: &StringMap{Unknown: true}, want: unknownMap()},
 		"a change, nothing is set": {calls: []string{"plan"}, state: before, marks: true, want: unknownMap()},
+		"a create":                 {calls: []string{"plan", "apply"}, state: textMap(nil), creates: true, set: &StringMap{Elements: map[string]string{"a/web": "new"}}, want: textMap(map[string]any{"a/web": "new"})},
 		"the state had no map":     {calls: []string{"read", "plan", "apply"}, state: textMap(nil), want: textMap(nil)},
 	}
 	for name, test := range tests {
 		for _, called := range test.calls {
 			t.Run(name+" in "+called, func(t *testing.T) {
 				t.Parallel()
-				inner := echo{t: t, marks: test.marks, act: func(maps *StringMaps) {
-					expectMap(t, "the state", maps.Prior, test.state)
+				state := withRecords(test.state)
+				if test.creates {
+					state = tftypes.NewValue(mapsType(), nil)
+				}
+				inner := echo{t: t, marks: test.marks, creates: test.creates, act: func(maps *StringMaps) {
+					if test.creates {
+						expectNone(t, maps.Prior)
+					} else {
+						expectMap(t, "the state", maps.Prior, test.state)
+					}
 					if called == "apply" {
 						expectMap(t, "the plan", maps.Planned, planned)
 					}
@@ -169,7 +183,7 @@ func TestStringMaps(t *testing.T) {
 						maps.Set(map[string]StringMap{"records": *test.set})
 					}
 				}}
-				got, err := calls[called](t.Context(), WithStringMaps(inner, map[string][]string{kind: {"records"}}), packed(t, withRecords(test.state)), packed(t, withRecords(planned)))
+				got, err := calls[called](t.Context(), WithStringMaps(inner, map[string][]string{kind: {"records"}}), packed(t, state), packed(t, withRecords(planned)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -178,6 +192,13 @@ func TestStringMaps(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func expectNone(t *testing.T, read func() (map[string]StringMap, error)) {
+	t.Helper()
+	if found, err := read(); err != nil || len(found) > 0 {
+		t.Errorf("there is no state, and it has %v, %v", found, err)
 	}
 }
 
@@ -212,23 +233,83 @@ func expectMap(t *testing.T, of string, read func() (map[string]StringMap, error
 
 func TestStringMapsOfStoredState(t *testing.T) {
 	t.Parallel()
+	stored := func(records string) *tfprotov6.UpgradeResourceStateRequest {
+		return &tfprotov6.UpgradeResourceStateRequest{
+			TypeName: kind, RawState: &tfprotov6.RawState{JSON: []byte(`{"name":"web","records":` + records + `,"labels":{"a":"1"}}`)},
+		}
+	}
+	tests := map[string]struct {
+		records string
+		want    tftypes.Value
+	}{
+		"some":          {records: `{"a/web":"{\"digest\":1}"}`, want: textMap(map[string]any{"a/web": `{"digest":1}`})},
+		"an empty text": {records: `{"a":"","b":null}`, want: textMap(map[string]any{"a": "", "b": nil})},
+		"empty":         {records: `{}`, want: textMap(map[string]any{})},
+		"null":          {records: `null`, want: textMap(nil)},
+	}
 	server := WithStringMaps(echo{t: t}, map[string][]string{kind: {"records"}})
-	response, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-		TypeName: kind, RawState: &tfprotov6.RawState{JSON: []byte(`{"name":"web","records":{"a/web":"{\"digest\":1}"},"labels":{"a":"1"}}`)},
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, err := server.UpgradeResourceState(t.Context(), stored(test.records))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is := unpacked(t, response.UpgradedState); !is.Equal(withRecords(test.want)) {
+				t.Errorf("%s, want %s", is, withRecords(test.want))
+			}
+		})
+	}
+	// The server reports what is no map.
+	if response, err := server.UpgradeResourceState(t.Context(), stored(`["a"]`)); err == nil {
+		t.Errorf("a list was read as %v", response)
+	}
+}
+
+func TestStringMapsOfImport(t *testing.T) {
+	t.Parallel()
+	want := textMap(map[string]any{"a/web": "imported"})
+	server := WithStringMaps(echo{t: t, act: func(maps *StringMaps) {
+		maps.Set(map[string]StringMap{"records": {Elements: map[string]string{"a/web": "imported"}}})
+	}}, map[string][]string{kind: {"records"}})
+	response, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := unpacked(t, response.ImportedResources[0].State); !is.Equal(withRecords(want)) {
+		t.Errorf("%s, want %s", is, withRecords(want))
+	}
+}
+
+func TestStringMapsLeaveAlone(t *testing.T) {
+	t.Parallel()
+	server := WithStringMaps(echo{t: t}, map[string][]string{kind: {"records"}})
+	gone := packed(t, tftypes.NewValue(mapsType(), nil))
+	destroyed, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: kind, PriorState: packed(t, withRecords(textMap(map[string]any{"a": "1"}))), ProposedNewState: gone,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := withRecords(textMap(map[string]any{"a/web": `{"digest":1}`}))
-	if is := unpacked(t, response.UpgradedState); !is.Equal(want) {
-		t.Errorf("%s, want %s", is, want)
+	if is := unpacked(t, destroyed.PlannedState); !is.IsNull() {
+		t.Errorf("the plan of a destroy is %s", is)
 	}
-	imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: kind})
+	other := packed(t, withRecords(textMap(nil)))
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "fleet_gitrepo", CurrentState: other})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if is, none := unpacked(t, imported.ImportedResources[0].State), withRecords(textMap(nil)); !is.Equal(none) {
-		t.Errorf("%s was imported, want %s", is, none)
+	if read.NewState != other {
+		t.Error("another resource was written again")
+	}
+}
+
+// A map that the schema does not have would be lost.
+func TestStringMapsNeedAttributes(t *testing.T) {
+	t.Parallel()
+	server := WithStringMaps(echo{t: t, act: func(maps *StringMaps) { maps.Set(map[string]StringMap{"record": {}}) }}, map[string][]string{kind: {"records"}})
+	if _, err := calls["read"](t.Context(), server, packed(t, withRecords(textMap(nil))), nil); err == nil {
+		t.Error("a map of no attribute was set")
 	}
 }
 

@@ -44,7 +44,7 @@ type targetModel struct {
 	FilesWriteOnly     types.Dynamic  `tfsdk:"files_wo"` // Null: the configuration alone has it.
 	FilesVersions      types.Map      `tfsdk:"files_wo_version"`
 	ID                 types.String   `tfsdk:"id"`
-	Deployments        types.Map      `tfsdk:"deployments"` // Null, like the four maps below: see shown.
+	Deployments        types.Map      `tfsdk:"deployments"` // Not used, like the four maps below: see shown.
 	Objects            types.Map      `tfsdk:"objects"`
 	NotReady           types.Map      `tfsdk:"not_ready"`
 	Clusters           types.Map      `tfsdk:"clusters"`

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -26,7 +28,7 @@ type targetState struct {
 
 // stringMaps are the attributes of resources that are protocol.StringMaps.
 func stringMaps() map[string][]string {
-	return map[string][]string{typeName + "_cluster_target": {"deployments", "objects", "not_ready", "clusters", "records"}}
+	return map[string][]string{typeName + "_cluster_target": slices.Collect(maps.Keys(stringMapsOf(state.Shown{})))}
 }
 
 // readState reads the state of a target. Private state has a part of it.
@@ -48,27 +50,39 @@ func (m *targetModel) load(ctx context.Context, from modelReader, maps func() (m
 		diagnostics.Add(diags, report.Failed("Cannot read the state or the plan of a target", err))
 		return
 	}
-	m.shown = state.Shown{
-		Deployments: found["deployments"].Elements, Objects: found["objects"].Elements, Records: found["records"].Elements,
-		NotReady: found["not_ready"].Elements, Clusters: found["clusters"].Elements,
-		IsUnknown: found["deployments"].Unknown, NotReadyUnknown: found["not_ready"].Unknown,
-		ObjectsUnknown: found["objects"].Unknown, RecordsUnknown: found["records"].Unknown,
-	}
+	m.shown = shownOf(found)
 }
 
 // save sets a state or a plan.
 func (m *targetModel) save(ctx context.Context, to valueWriter, diags *diag.Diagnostics) {
 	for _, computed := range []*types.Map{&m.Deployments, &m.Objects, &m.NotReady, &m.Clusters, &m.Records} {
-		*computed = types.MapNull(types.StringType)
+		*computed = types.MapNull(types.StringType) // The framework has made them unknown in a plan.
 	}
-	diags.Append(to.Set(ctx, m)...)
-	protocol.StringMapsOf(ctx).Set(map[string]protocol.StringMap{
-		"deployments": {Elements: m.shown.Deployments, Unknown: m.shown.IsUnknown},
-		"objects":     {Elements: m.shown.Objects, Unknown: m.shown.ObjectsUnknown},
-		"not_ready":   {Elements: m.shown.NotReady, Unknown: m.shown.NotReadyUnknown},
-		"clusters":    {Elements: m.shown.Clusters, Unknown: m.shown.IsUnknown},
-		"records":     {Elements: m.shown.Records, Unknown: m.shown.RecordsUnknown},
-	})
+	failed := to.Set(ctx, m)
+	diags.Append(failed...)
+	if !failed.HasError() {
+		protocol.StringMapsOf(ctx).Set(stringMapsOf(m.shown))
+	}
+}
+
+// stringMapsOf is the reverse of shownOf.
+func stringMapsOf(shown state.Shown) map[string]protocol.StringMap {
+	return map[string]protocol.StringMap{
+		"deployments": {Elements: shown.Deployments, Unknown: shown.IsUnknown},
+		"objects":     {Elements: shown.Objects, Unknown: shown.ObjectsUnknown},
+		"not_ready":   {Elements: shown.NotReady, Unknown: shown.NotReadyUnknown},
+		"clusters":    {Elements: shown.Clusters, Unknown: shown.IsUnknown},
+		"records":     {Elements: shown.Records, Unknown: shown.RecordsUnknown},
+	}
+}
+
+func shownOf(maps map[string]protocol.StringMap) state.Shown {
+	return state.Shown{
+		Deployments: maps["deployments"].Elements, Objects: maps["objects"].Elements, Records: maps["records"].Elements,
+		NotReady: maps["not_ready"].Elements, Clusters: maps["clusters"].Elements,
+		IsUnknown: maps["deployments"].Unknown, NotReadyUnknown: maps["not_ready"].Unknown,
+		ObjectsUnknown: maps["objects"].Unknown, RecordsUnknown: maps["records"].Unknown,
+	}
 }
 
 // replacedState returns the state that a replacement begins with. It has no name, so that every

@@ -51,9 +51,12 @@ func ChangedChart(original *chart.Chart, stream string, crds [][]byte) *chart.Ch
 // crds/.
 func quotingChart(metadata chart.Metadata, name, stream string, crds [][]byte) *chart.Chart {
 	made := &chart.Chart{Metadata: &metadata}
-	if quoted := quoted(name, []byte(stream)); len(quoted) > 0 {
-		made.Files = []*chart.File{{Name: quoted[0].Name, Data: quoted[0].Data}}
-		made.Templates = []*chart.File{{Name: quoted[1].Name, Data: quoted[1].Data}}
+	for _, file := range quoted(name, []byte(stream)) {
+		if strings.HasPrefix(file.Name, templatesDir) {
+			made.Templates = append(made.Templates, &chart.File{Name: file.Name, Data: file.Data})
+		} else {
+			made.Files = append(made.Files, &chart.File{Name: file.Name, Data: file.Data})
+		}
 	}
 	for i, crd := range crds {
 		made.Files = append(made.Files, &chart.File{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
