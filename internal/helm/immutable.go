@@ -152,13 +152,13 @@ func tryCreation(object *resource.Info) error {
 	return err
 }
 
-// updateOne lets Helm change or create an object. An object that is replaced does not count as created,
+// updateOne lets Helm change or create an object, given what the release had of it. An object that is replaced does not count as created,
 // because it existed before.
 func updateOne(
-	k *kubeClient, object *resource.Info, original kube.ResourceList, live *unstructured.Unstructured, changed []string,
+	k *kubeClient, object *resource.Info, former kube.ResourceList, live *unstructured.Unstructured, changed []string,
 ) (*kube.Result, error) {
 	if len(changed) == 0 {
-		return k.Client.UpdateThreeWayMerge(formerOf(object, original, live), kube.ResourceList{object}, false)
+		return k.Client.UpdateThreeWayMerge(former, kube.ResourceList{object}, false)
 	}
 	if err := k.replace(object, live, changed); err != nil {
 		return &kube.Result{}, err

@@ -173,8 +173,13 @@ func (k *kubeClient) updateAll(
 	)
 	for _, same := range batches(target) {
 		stops := false
+		// An object that is taken over is in original as the same value, which Helm changes.
+		former := make(map[*resource.Info]kube.ResourceList, len(same))
+		for _, object := range same {
+			former[object] = formerOf(object, original, live[object])
+		}
 		errs := each(same, func(object *resource.Info) error {
-			done, err := updateOne(k, object, original, live[object], changes[object])
+			done, err := updateOne(k, object, former[object], live[object], changes[object])
 			k.cache.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()
