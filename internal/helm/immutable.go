@@ -152,8 +152,8 @@ func tryCreation(object *resource.Info) error {
 	return err
 }
 
-// updateOne lets Helm change or create an object, given what the release had of it. An object that is replaced does not count as created,
-// because it existed before.
+// updateOne lets Helm change or create an object. former is the object as the release had it before,
+// see formerOf. An object that is replaced does not count as created, because it existed before.
 func updateOne(
 	k *kubeClient, object *resource.Info, former kube.ResourceList, live *unstructured.Unstructured, changed []string,
 ) (*kube.Result, error) {
